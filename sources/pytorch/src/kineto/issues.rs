@@ -1,0 +1,128 @@
+//! What was wrong with a trace's text and could be got over: named, counted, located.
+
+/// One kind of damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Issue {
+    /// Quotes, control bytes or backslashes stood unescaped in a string.
+    UnescapedString,
+    /// Bytes that are not UTF-8; replaced by U+FFFD.
+    InvalidUtf8,
+    /// `NaN`, `inf`, `N/A` or nothing in place of a value.
+    InvalidValue,
+    /// A comma too many or too few.
+    Comma,
+    /// An element that could not be made out.
+    Unreadable,
+    /// An element that is no object, or an object without anything of an event.
+    NoEvent,
+    /// An element larger than is ever kept in memory.
+    Oversized,
+    /// The root's keys are damaged; those behind the damage are not known.
+    Header,
+    /// Compressed data that is damaged, or that something else follows.
+    Compression,
+}
+
+impl Issue {
+    /// Returns whether the element is kept.
+    pub(crate) fn is_repaired(self) -> bool {
+        matches!(
+            self,
+            Self::UnescapedString | Self::InvalidUtf8 | Self::InvalidValue | Self::Comma
+        )
+    }
+
+    /// Returns what is wrong, in words.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::UnescapedString => "unescaped characters in strings",
+            Self::InvalidUtf8 => "bytes that are not UTF-8",
+            Self::InvalidValue => "values that are not JSON (NaN, inf, N/A)",
+            Self::Comma => "commas too many or too few",
+            Self::Unreadable => "damaged beyond repair",
+            Self::NoEvent => "no events",
+            Self::Oversized => "larger than any event",
+            Self::Header => "damaged keys beside the events",
+            Self::Compression => "damaged or foreign data behind the compressed trace",
+        }
+    }
+}
+
+/// Where a damage was seen first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Byte offset in the unpacked text.
+    pub(crate) offset: u64,
+    /// Index of the element, where it is in one.
+    pub(crate) index: Option<u64>,
+}
+
+/// A kind of damage, how often it was seen, and where: the first place and up to three indices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) issue: Issue,
+    pub(crate) count: u64,
+    pub(crate) first: Place,
+    pub(crate) indices: Vec<u64>,
+}
+
+/// All damage of a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Issues(Vec<Seen>);
+
+impl Issues {
+    /// Counts a damage.
+    pub(crate) fn add(&mut self, issue: Issue, place: Place) {
+        self.append_seen(Seen {
+            issue,
+            count: 1,
+            first: place,
+            indices: place.index.into_iter().collect(),
+        });
+    }
+
+    /// Takes over what a later block saw; its places are moved by the block's own.
+    pub(crate) fn append(&mut self, later: Self, offset: u64, first_index: u64) {
+        for mut seen in later.0 {
+            seen.first.offset += offset;
+            seen.first.index = seen.first.index.map(|index| index + first_index);
+            for index in &mut seen.indices {
+                *index += first_index;
+            }
+            self.append_seen(seen);
+        }
+    }
+
+    fn append_seen(&mut self, seen: Seen) {
+        match self.0.iter_mut().find(|known| known.issue == seen.issue) {
+            Some(known) => {
+                known.count += seen.count;
+                let room = 3_usize.saturating_sub(known.indices.len());
+                known.indices.extend(seen.indices.into_iter().take(room));
+            }
+            None => {
+                self.0.push(seen);
+                self.0.sort_by_key(|seen| seen.issue);
+            }
+        }
+    }
+
+    /// Returns all kinds of damage seen.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Seen> {
+        self.0.iter()
+    }
+
+    /// Returns the damage that comes first in the text.
+    pub(crate) fn first(&self) -> Option<&Seen> {
+        self.0.iter().min_by_key(|seen| seen.first.offset)
+    }
+
+    /// Returns how many elements were passed over as damaged beyond repair.
+    pub(crate) fn unreadable(&self) -> u64 {
+        self.0
+            .iter()
+            .filter(|seen| seen.issue == Issue::Unreadable)
+            .map(|seen| seen.count)
+            .sum()
+    }
+}
