@@ -3,7 +3,9 @@
 //! Reads the Chrome traces that `torch.profiler` writes, stores them once as Parquet tables beside the
 //! trace, and answers questions by querying the tables.
 
+mod ingest;
 mod interval;
 mod kineto;
+mod link;
 mod open;
 mod row;

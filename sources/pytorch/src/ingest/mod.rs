@@ -1,0 +1,3 @@
+//! From the text of a trace to its stored tables.
+
+pub(crate) mod columns;
