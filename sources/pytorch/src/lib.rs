@@ -3,6 +3,7 @@
 //! Reads the Chrome traces that `torch.profiler` writes, stores them once as Parquet tables beside the
 //! trace, and answers questions by querying the tables.
 
+mod comm;
 mod ingest;
 mod interval;
 mod kineto;
