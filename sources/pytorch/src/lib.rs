@@ -10,3 +10,4 @@ mod kineto;
 mod link;
 mod open;
 mod row;
+mod sidecar;
