@@ -6,8 +6,10 @@
 mod comm;
 mod ingest;
 mod interval;
+mod inventory;
 mod kineto;
 mod link;
 mod open;
 mod row;
 mod sidecar;
+mod tables;
