@@ -1,0 +1,189 @@
+//! The DataFusion session over a trace's tables; the only place that names a runtime or blocks on one.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, AsArray, BinaryArray, Int64Array, StringArray, UInt8Array, UInt16Array, UInt32Array,
+};
+use arrow::datatypes::{Int64Type, UInt8Type, UInt16Type, UInt32Type};
+use arrow::record_batch::RecordBatch;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::error::DataFusionError;
+use datafusion::execution::context::{SessionConfig, SessionContext};
+use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::collect_partitioned;
+use datafusion::prelude::DataFrame;
+use object_store::local::LocalFileSystem;
+use tokio::runtime::Runtime;
+
+use crate::error::Error;
+use crate::sidecar::Sidecar;
+use crate::tables::TableDef;
+
+/// The root under which the artifact folder is known to the engine, so that nothing in a trace's path
+/// (wildcards, schemes, percent signs) is ever read as part of an address.
+const ROOT: &str = "sidecar://tables/";
+
+/// A query engine over one artifact folder.
+pub(crate) struct Engine {
+    runtime: Runtime,
+    context: SessionContext,
+    sidecar: Sidecar,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Engine")
+            .field("sidecar", &self.sidecar)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Returns an engine over complete tables that works with so many threads.
+    ///
+    /// # Errors
+    /// When the folder cannot be looked at or no runtime can be made.
+    pub(crate) fn new(sidecar: Sidecar, threads: usize) -> Result<Self, Error> {
+        let runtime = if threads > 1 {
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(threads)
+                .build()
+        } else {
+            tokio::runtime::Builder::new_current_thread().build()
+        };
+        let runtime = runtime.map_err(Error::Runtime)?;
+        let mut config = SessionConfig::new()
+            .with_target_partitions(threads)
+            .with_collect_statistics(false)
+            .with_batch_size(16 * 1024)
+            // Partitions are contiguous parts of the file, and stay in its order.
+            .with_round_robin_repartition(false);
+        config.options_mut().execution.parquet.pushdown_filters = true;
+        config.options_mut().execution.parquet.bloom_filter_on_read = false;
+        let context = SessionContext::new_with_config(config);
+        let store = LocalFileSystem::new_with_prefix(sidecar.dir()).map_err(DataFusionError::from)?;
+        let url = ROOT.parse().map_err(|_| Error::Internal {
+            what: "the address of the tables",
+        })?;
+        context.register_object_store(&url, Arc::new(store));
+        Ok(Self {
+            runtime,
+            context,
+            sidecar,
+        })
+    }
+
+    /// Returns a table as the start of a plan.
+    fn table(&self, table: &TableDef) -> Result<DataFrame, DataFusionError> {
+        let url = ListingTableUrl::parse(format!("{ROOT}{}.parquet", table.name))?;
+        let options = ListingOptions::new(Arc::new(ParquetFormat::default()));
+        let config = ListingTableConfig::new(url)
+            .with_listing_options(options)
+            .with_schema(table.arrow_schema());
+        self.context.read_table(Arc::new(ListingTable::try_new(config)?))
+    }
+
+    /// Runs a plan on a table and returns its batches; rows that a scan and filters let through stay in
+    /// file order.
+    ///
+    /// # Errors
+    /// What the engine reports, a damaged table among it.
+    pub(crate) fn query(
+        &self,
+        table: &TableDef,
+        plan: impl FnOnce(DataFrame) -> Result<DataFrame, DataFusionError>,
+    ) -> Result<Vec<RecordBatch>, Error> {
+        let frame = plan(self.table(table)?)?;
+        let answered = self.runtime.block_on(async {
+            let task = Arc::new(frame.task_ctx());
+            let physical = frame.create_physical_plan().await?;
+            collect_partitioned(physical, task).await
+        });
+        // Another process may have put the tables of a newer trace in the place of those that were checked.
+        if !self.sidecar.is_current() {
+            return Err(Error::TablesReplaced);
+        }
+        match answered {
+            Ok(partitions) => Ok(partitions.into_iter().flatten().collect()),
+            Err(error) => Err(match self.sidecar.verify() {
+                Ok(()) => Error::Query(error),
+                Err(damage) => Error::TablesDamaged(damage.to_string()),
+            }),
+        }
+    }
+
+    /// Returns the given columns of the rows that a predicate lets through, in file order.
+    ///
+    /// # Errors
+    /// What the engine reports, a damaged table among it.
+    pub(crate) fn scan(
+        &self,
+        table: &TableDef,
+        columns: &[&str],
+        predicate: Option<Expr>,
+    ) -> Result<Vec<RecordBatch>, Error> {
+        self.query(table, |frame| {
+            let frame = match predicate {
+                Some(predicate) => frame.filter(predicate)?,
+                None => frame,
+            };
+            frame.select_columns(columns)
+        })
+    }
+}
+
+/// Typed access to a batch's columns by name.
+///
+/// # Panics
+/// All methods, when the column is not in the batch or of another type: the caller selected it.
+pub(crate) trait BatchColumns {
+    fn i64s(&self, name: &str) -> &Int64Array;
+    fn u32s(&self, name: &str) -> &UInt32Array;
+    fn u16s(&self, name: &str) -> &UInt16Array;
+    fn u8s(&self, name: &str) -> &UInt8Array;
+    fn texts(&self, name: &str) -> &StringArray;
+    fn binaries(&self, name: &str) -> &BinaryArray;
+}
+
+fn column<'b>(batch: &'b RecordBatch, name: &str) -> &'b dyn Array {
+    batch
+        .column_by_name(name)
+        .expect("the query selected this column")
+}
+
+impl BatchColumns for RecordBatch {
+    fn i64s(&self, name: &str) -> &Int64Array {
+        column(self, name).as_primitive::<Int64Type>()
+    }
+
+    fn u32s(&self, name: &str) -> &UInt32Array {
+        column(self, name).as_primitive::<UInt32Type>()
+    }
+
+    fn u16s(&self, name: &str) -> &UInt16Array {
+        column(self, name).as_primitive::<UInt16Type>()
+    }
+
+    fn u8s(&self, name: &str) -> &UInt8Array {
+        column(self, name).as_primitive::<UInt8Type>()
+    }
+
+    fn texts(&self, name: &str) -> &StringArray {
+        column(self, name).as_string::<i32>()
+    }
+
+    fn binaries(&self, name: &str) -> &BinaryArray {
+        column(self, name).as_binary::<i32>()
+    }
+}
+
+/// Returns a value that may be null.
+pub(crate) fn value<T: arrow::array::ArrowPrimitiveType>(
+    array: &arrow::array::PrimitiveArray<T>,
+    at: usize,
+) -> Option<T::Native> {
+    array.is_valid(at).then(|| array.value(at))
+}

@@ -1,0 +1,11 @@
+//! The verbs, in the order of the help.
+
+mod search;
+mod summary;
+
+use veloq_core::ErasedVerb;
+
+use crate::session::TraceSession;
+
+/// All verbs, in the order of the help.
+pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] = &[&summary::Summary, &search::Search];
