@@ -1,5 +1,6 @@
 //! The verbs, in the order of the help.
 
+mod inspect;
 mod search;
 mod summary;
 
@@ -8,4 +9,5 @@ use veloq_core::ErasedVerb;
 use crate::session::TraceSession;
 
 /// All verbs, in the order of the help.
-pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] = &[&summary::Summary, &search::Search];
+pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] =
+    &[&summary::Summary, &search::Search, &inspect::Inspect];
