@@ -2,6 +2,7 @@
 
 mod inspect;
 mod search;
+mod stats;
 mod summary;
 
 use veloq_core::ErasedVerb;
@@ -9,5 +10,9 @@ use veloq_core::ErasedVerb;
 use crate::session::TraceSession;
 
 /// All verbs, in the order of the help.
-pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] =
-    &[&summary::Summary, &search::Search, &inspect::Inspect];
+pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] = &[
+    &summary::Summary,
+    &search::Search,
+    &inspect::Inspect,
+    &stats::Stats,
+];

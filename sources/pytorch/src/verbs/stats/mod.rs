@@ -1,0 +1,416 @@
+//! `stats`: what takes the time.
+//!
+//! Rows are grouped by any combination of axes and measured: sums, extremes and nearest-rank percentiles of
+//! their durations, and the union of their intervals. On CPU-side rows also the time that is their own, and
+//! the device time they launched: directly (`gpu_self_ns`), or anywhere inside (`gpu_total_ns`, every device
+//! row once a group, so that recursion counts nothing twice).
+//!
+//! What makes it wrong: device rows whose launch is not in the trace belong to no operator; `device_time`
+//! tells how much that is.
+
+mod axes;
+mod query;
+
+use std::cmp::Ordering;
+
+use clap::Args;
+use datafusion::logical_expr::{Expr, col, lit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use veloq_core::{
+    Cell, Column, Example, Failure, Page, Section, Table, TableView, Trust, Unit, Verb, VerbSpec,
+};
+
+use crate::error::Error;
+use crate::inventory::findings::code;
+use crate::query::filters::{Filters, Scope, both};
+use crate::query::page::{PageArgs, Sort, parse_sort};
+use crate::row::RowType;
+use crate::session::TraceSession;
+use crate::tables::events::column;
+
+use axes::{Axis, AxisValues, key_part};
+use query::{Group, Measures, device_time, groups};
+
+/// Groups rows by name, type, step, thread, source line and more, and measures each group
+///
+/// Rows of all types are taken unless --type says otherwise; with `launched-by` those of device work.
+/// Groups come by falling total time, unless sorted.
+#[derive(Debug, Clone, PartialEq, Eq, Args, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Request {
+    #[command(flatten)]
+    #[serde(flatten)]
+    filters: Filters,
+    /// Axes, separated by commas: name, type, category, step, rank, device, stream, thread, shape, comm-kind,
+    /// python-context, python-path, module, launched-by
+    #[arg(long, value_name = "AXIS,…", value_delimiter = ',', default_values_t = Self::default().group_by)]
+    group_by: Vec<String>,
+    /// Sort by a measure (`total_ns`, `count`, `avg_ns`, `min_ns`, `max_ns`, `p50_ns`, `p95_ns`, `busy_ns`,
+    /// `self_ns`, `gpu_self_ns`, `gpu_total_ns`) or by `key`, with `:asc` (default) or `:desc`
+    #[arg(long, value_name = "FIELD[:ORDER]")]
+    sort: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: PageArgs,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            filters: Filters::default(),
+            group_by: vec![Axis::Name.name().to_owned()],
+            sort: None,
+            page: PageArgs::default(),
+        }
+    }
+}
+
+/// One group.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StatsRow {
+    /// `stats|axis:value|…`, axes in the order asked; `none` for an absent value.
+    key: String,
+    /// The value of each axis; null where the rows have none.
+    axes: Map<String, Value>,
+    /// Rows.
+    count: u64,
+    /// Sum of the durations; null when no row has one.
+    total_ns: Option<i64>,
+    /// Mean duration, rounded down.
+    avg_ns: Option<i64>,
+    /// Shortest duration.
+    min_ns: Option<i64>,
+    /// Longest duration.
+    max_ns: Option<i64>,
+    /// Median duration, nearest rank.
+    p50_ns: Option<i64>,
+    /// 95th percentile of the durations, nearest rank.
+    p95_ns: Option<i64>,
+    /// Length of the union of the rows' intervals, rank by rank.
+    busy_ns: Option<i64>,
+    /// The rows' own time, nested rows of their kind taken out; null for rows that do not nest.
+    self_ns: Option<i64>,
+    /// Device time launched directly by the rows; null for rows that launch nothing, or when the device rows
+    /// are missing.
+    gpu_self_ns: Option<i64>,
+    /// Device time launched anywhere inside the rows, every device row once; null likewise.
+    gpu_total_ns: Option<i64>,
+}
+
+/// Device time in scope, and how much of it operators launched.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeviceTimeShare {
+    /// Sum of the durations of all device work of the rank, device and stream in scope.
+    total_ns: Option<i64>,
+    /// The part that operators launched.
+    attributed_ns: Option<i64>,
+    /// The part without an operator.
+    unattributed_ns: Option<i64>,
+    /// `attributed_ns` of `total_ns`; null when there is no device time.
+    attributed_ratio: Option<f64>,
+}
+
+/// What the answer is of, and whether it is whole.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Auxiliary {
+    /// The filters as understood.
+    scope: Scope,
+    /// The axes, in the order asked.
+    group_by: Vec<&'static str>,
+    /// Whether groups follow behind the last row.
+    truncated: bool,
+    /// The `--offset` of the next page; null when there is none.
+    next_offset: Option<u64>,
+    /// Device time of the rank, device and stream in scope, and how much of it could be attributed.
+    device_time: DeviceTimeShare,
+    /// The findings that touch these numbers.
+    trust: Trust,
+}
+
+/// The answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct Response(Page<StatsRow, Auxiliary>);
+
+/// The verb.
+pub(crate) struct Stats;
+
+const SORT_FIELDS: &[&str] = &[
+    "key",
+    "count",
+    "total_ns",
+    "avg_ns",
+    "min_ns",
+    "max_ns",
+    "p50_ns",
+    "p95_ns",
+    "busy_ns",
+    "self_ns",
+    "gpu_self_ns",
+    "gpu_total_ns",
+];
+
+const TRUST: &[&str] = &[
+    code::GPU_MISSING,
+    code::UNLINKED_ROWS,
+    code::IMPOSSIBLE_OVERLAP,
+    code::STREAM_OVERLAP,
+    code::GRAPH_PARTIAL,
+    code::LINK_AMBIGUOUS,
+    code::CROSSING_ROWS,
+    code::RANK_MERGED_FILE,
+];
+
+impl Verb for Stats {
+    type Session = TraceSession;
+    type Request = Request;
+    type Response = Response;
+    const SPEC: VerbSpec = VerbSpec {
+        name: "stats",
+        about: "What takes the time?",
+        examples: &[
+            Example {
+                asks: "Kernels by total time",
+                command: "pytorch stats TRACE --type kernel --limit 10",
+            },
+            Example {
+                asks: "Operators by the device time they launched themselves",
+                command: "pytorch stats TRACE --type cpu-op --sort gpu_self_ns:desc --limit 10",
+            },
+            Example {
+                asks: "Device time by the source line that launched it, step by step",
+                command: "pytorch stats TRACE --type kernel,memcpy,memset --group-by python-context,step",
+            },
+        ],
+    };
+
+    fn run(&self, session: &TraceSession, request: Request) -> Result<Response, Failure> {
+        let axes = Axis::parse_all(&request.group_by)?;
+        require_axes(session, &axes)?;
+        let sort = match &request.sort {
+            Some(text) => parse_sort(text, SORT_FIELDS)?,
+            None => Sort {
+                field: "total_ns",
+                is_descending: true,
+            },
+        };
+        let device_work = [RowType::Kernel, RowType::Memcpy, RowType::Memset];
+        let default_types: &[RowType] = if axes.contains(&Axis::LaunchedBy) {
+            &device_work
+        } else {
+            &[]
+        };
+        let resolved = request.filters.resolve(session, default_types)?;
+        let mut values = AxisValues::new(session, &axes)?;
+        let found = groups(session, &mut values, &axes, resolved.predicate)?;
+        let is_gpu_missing = session.is_gpu_missing();
+        let mut rows = Vec::with_capacity(found.len());
+        for group in found {
+            rows.push(row(&values, &axes, group, is_gpu_missing)?);
+        }
+        rows.sort_by(|a, b| order(a, b, sort));
+        let total_matched = rows.len() as u64;
+        let (rows, cut) = request.page.cut(rows);
+        let auxiliary = Auxiliary {
+            device_time: share(session, &resolved.scope, is_gpu_missing)?,
+            scope: resolved.scope,
+            group_by: axes.iter().map(|axis| axis.name()).collect(),
+            truncated: cut.is_truncated,
+            next_offset: cut.next_offset,
+            trust: session.trust(TRUST),
+        };
+        Ok(Response(Page::new(rows, total_matched, auxiliary)))
+    }
+}
+
+/// Checks that some axis can tell rows apart: with none, all that could be said is one sum.
+fn require_axes(session: &TraceSession, axes: &[Axis]) -> Result<(), Error> {
+    let mut missing = axes
+        .iter()
+        .map(|axis| axis.capability().and_then(|id| session.require(id).err()));
+    let Some(first) = missing.next().flatten() else {
+        return Ok(());
+    };
+    if missing.all(|error| error.is_some()) {
+        Err(first)
+    } else {
+        Ok(())
+    }
+}
+
+fn row(
+    values: &AxisValues<'_>,
+    axes: &[Axis],
+    group: Group,
+    is_gpu_missing: bool,
+) -> Result<StatsRow, Error> {
+    let mut key = "stats".to_owned();
+    let mut shown = Map::new();
+    for (axis, number) in axes.iter().zip(&group.axes) {
+        let value = values.value(*axis, *number)?;
+        key.push('|');
+        key.push_str(&key_part(*axis, &value));
+        shown.insert(axis.name().to_owned(), value);
+    }
+    let Measures {
+        count,
+        total_ns,
+        avg_ns,
+        min_ns,
+        max_ns,
+        p50_ns,
+        p95_ns,
+        busy_ns,
+        self_ns,
+        gpu_self_ns,
+        gpu_total_ns,
+    } = group.measures;
+    Ok(StatsRow {
+        key,
+        axes: shown,
+        count,
+        total_ns,
+        avg_ns,
+        min_ns,
+        max_ns,
+        p50_ns,
+        p95_ns,
+        busy_ns,
+        self_ns,
+        gpu_self_ns: gpu_self_ns.filter(|_| !is_gpu_missing),
+        gpu_total_ns: gpu_total_ns.filter(|_| !is_gpu_missing),
+    })
+}
+
+/// Orders rows by a field, those without a value last, then by key.
+fn order(a: &StatsRow, b: &StatsRow, sort: Sort) -> Ordering {
+    let field = |row: &StatsRow| match sort.field {
+        "count" => i64::try_from(row.count).ok(),
+        "total_ns" => row.total_ns,
+        "avg_ns" => row.avg_ns,
+        "min_ns" => row.min_ns,
+        "max_ns" => row.max_ns,
+        "p50_ns" => row.p50_ns,
+        "p95_ns" => row.p95_ns,
+        "busy_ns" => row.busy_ns,
+        "self_ns" => row.self_ns,
+        "gpu_self_ns" => row.gpu_self_ns,
+        "gpu_total_ns" => row.gpu_total_ns,
+        _ => None,
+    };
+    let by_field = match (field(a), field(b)) {
+        (Some(a), Some(b)) if sort.is_descending => b.cmp(&a),
+        (Some(a), Some(b)) => a.cmp(&b),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) if sort.field == "key" && sort.is_descending => b.key.cmp(&a.key),
+        (None, None) => Ordering::Equal,
+    };
+    by_field.then_with(|| a.key.cmp(&b.key))
+}
+
+/// Returns the device time of the rank, device and stream in scope.
+fn share(session: &TraceSession, scope: &Scope, is_gpu_missing: bool) -> Result<DeviceTimeShare, Error> {
+    if is_gpu_missing {
+        return Ok(DeviceTimeShare {
+            total_ns: None,
+            attributed_ns: None,
+            unattributed_ns: None,
+            attributed_ratio: None,
+        });
+    }
+    let mut predicate: Option<Expr> = None;
+    for (name, wanted) in [
+        (column::RANK, scope.rank),
+        (column::DEVICE_ID, scope.device_id),
+        (column::STREAM_ID, scope.stream_id),
+    ] {
+        predicate = both(predicate, wanted.map(|wanted| col(name).eq(lit(wanted))));
+    }
+    let time = device_time(session, predicate)?;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share needs no more than the 53 bits of a float"
+    )]
+    let attributed_ratio = (time.total_ns > 0).then(|| time.attributed_ns as f64 / time.total_ns as f64);
+    Ok(DeviceTimeShare {
+        total_ns: Some(time.total_ns),
+        attributed_ns: Some(time.attributed_ns),
+        unattributed_ns: Some(time.total_ns - time.attributed_ns),
+        attributed_ratio,
+    })
+}
+
+impl TableView for Response {
+    fn table(&self) -> Table {
+        let auxiliary = &self.0.auxiliary;
+        let mut columns = vec![Column::detail("key", Unit::Text)];
+        columns.extend(
+            auxiliary
+                .group_by
+                .iter()
+                .map(|axis| Column::new(*axis, Unit::Text)),
+        );
+        let whole: i64 = self.0.rows.iter().filter_map(|row| row.total_ns).sum();
+        columns.extend([
+            Column::new("count", Unit::Count),
+            Column::new("total_ns", Unit::Nanoseconds),
+            Column::new("share_of_shown", Unit::Ratio),
+            Column::new("avg_ns", Unit::Nanoseconds),
+            Column::detail("min_ns", Unit::Nanoseconds),
+            Column::new("max_ns", Unit::Nanoseconds),
+            Column::detail("p50_ns", Unit::Nanoseconds),
+            Column::detail("p95_ns", Unit::Nanoseconds),
+            Column::new("busy_ns", Unit::Nanoseconds),
+            Column::new("self_ns", Unit::Nanoseconds),
+            Column::new("gpu_self_ns", Unit::Nanoseconds),
+            Column::new("gpu_total_ns", Unit::Nanoseconds),
+        ]);
+        Table {
+            sections: vec![Section {
+                title: None,
+                columns,
+                rows: self.0.rows.iter().map(|row| cells(row, whole)).collect(),
+            }],
+            total_matched: self.0.total_matched,
+            notes: auxiliary.trust.details(),
+        }
+    }
+}
+
+fn cells(row: &StatsRow, whole: i64) -> Vec<Cell> {
+    let mut cells = vec![Cell::from(row.key.clone())];
+    cells.extend(row.axes.values().map(|value| match value {
+        Value::String(text) => Cell::from(text.clone()),
+        Value::Null => Cell::Null,
+        other => Cell::from(other.to_string()),
+    }));
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share needs no more than the 53 bits of a float"
+    )]
+    let share = row
+        .total_ns
+        .filter(|_| whole > 0)
+        .map(|total| total as f64 / whole as f64);
+    cells.extend([
+        Cell::from(row.count),
+        Cell::from(row.total_ns),
+        Cell::from(share),
+        Cell::from(row.avg_ns),
+        Cell::from(row.min_ns),
+        Cell::from(row.max_ns),
+        Cell::from(row.p50_ns),
+        Cell::from(row.p95_ns),
+        Cell::from(row.busy_ns),
+        Cell::from(row.self_ns),
+        Cell::from(row.gpu_self_ns),
+        Cell::from(row.gpu_total_ns),
+    ]);
+    cells
+}
