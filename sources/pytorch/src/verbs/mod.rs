@@ -1,5 +1,6 @@
 //! The verbs, in the order of the help.
 
+mod correlate;
 mod inspect;
 mod search;
 mod stats;
@@ -15,4 +16,5 @@ pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] = &[
     &search::Search,
     &inspect::Inspect,
     &stats::Stats,
+    &correlate::Correlate,
 ];
