@@ -5,6 +5,7 @@ mod inspect;
 mod search;
 mod stats;
 mod summary;
+mod timeline;
 
 use veloq_core::ErasedVerb;
 
@@ -17,4 +18,5 @@ pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] = &[
     &inspect::Inspect,
     &stats::Stats,
     &correlate::Correlate,
+    &timeline::Timeline,
 ];
