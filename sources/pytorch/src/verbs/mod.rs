@@ -3,6 +3,7 @@
 mod correlate;
 mod inspect;
 mod search;
+mod slices;
 mod stats;
 mod summary;
 mod timeline;
@@ -19,4 +20,5 @@ pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] = &[
     &stats::Stats,
     &correlate::Correlate,
     &timeline::Timeline,
+    &slices::Slices,
 ];
