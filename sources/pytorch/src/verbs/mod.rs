@@ -1,5 +1,6 @@
 //! The verbs, in the order of the help.
 
+mod collectives;
 mod correlate;
 mod inspect;
 mod search;
@@ -21,4 +22,5 @@ pub(crate) static VERBS: &[&dyn ErasedVerb<TraceSession>] = &[
     &correlate::Correlate,
     &timeline::Timeline,
     &slices::Slices,
+    &collectives::Collectives,
 ];
