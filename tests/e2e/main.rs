@@ -1,0 +1,16 @@
+//! The real binary, verb by verb: wiring, exit statuses, stdout and stderr apart.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+mod support;
+
+mod commands;
+mod errors;
+mod examples;
+mod formats;
+mod golden;
+mod hostile;
+mod readme;
+mod stability;
