@@ -336,6 +336,23 @@ fn recursion_counts_device_time_once() {
 }
 
 #[test]
+fn a_group_of_several_kinds_counts_device_time_once() {
+    for name in ["cuda_training.pt.trace.json.gz", "cuda_graph.json"] {
+        let data = fixture(name)
+            .ask("stats", json!({ "group_by": ["rank"] }))
+            .unwrap();
+        let of_all = &data["rows"][0];
+        let total_ns = &data["auxiliary"]["device_time"]["total_ns"];
+        assert_eq!(
+            (&of_all["gpu_self_ns"], &of_all["gpu_total_ns"]),
+            (total_ns, total_ns),
+            "{name}: every device row was launched by some call"
+        );
+        assert_eq!(of_all["self_ns"], Value::Null, "{name}: frames enclose operators");
+    }
+}
+
+#[test]
 fn self_time_is_that_of_the_innermost_row() {
     let listed_first = fixture("trap_child_listed_first.json");
     let own = |name| {

@@ -30,7 +30,7 @@ use super::{Tally, no_rows, nones};
 
 /// The kinds of rows that nest among themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Op,
     Annotation,
     Python,
@@ -40,7 +40,7 @@ enum Kind {
 const KINDS: usize = 4;
 
 /// Returns the kind of a type, for types whose rows enclose others.
-fn kind_of(row_type: RowType) -> Option<Kind> {
+pub(crate) fn kind_of(row_type: RowType) -> Option<Kind> {
     match row_type {
         RowType::CpuOp => Some(Kind::Op),
         RowType::Annotation | RowType::Step => Some(Kind::Annotation),

@@ -5,12 +5,11 @@
 //! begins before a range and ends within it), so that no single chain of parents holds all of them.
 
 use crate::error::Error;
-use crate::ingest::columns::NO_ROW;
 use crate::row::RowType;
 use crate::session::TraceSession;
-use crate::tables::events::{EVENTS, column};
+use crate::tables::events::column;
 
-use super::engine::{BatchColumns, value};
+use super::by_index::ByIndex;
 use super::filters::type_among;
 
 /// A kind of rows that nest among themselves.
@@ -50,8 +49,8 @@ impl ChainKind {
 /// The enclosing row of every row of one kind, as indices.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
-    /// By index: the row of the kind directly around the row, or [`NO_ROW`].
-    outer: Vec<u32>,
+    /// The row of the kind directly around the row.
+    outer: ByIndex,
 }
 
 impl Chains {
@@ -60,42 +59,26 @@ impl Chains {
     /// # Errors
     /// What the engine reports.
     pub(crate) fn load(session: &TraceSession, kind: ChainKind) -> Result<Self, Error> {
-        let columns = [column::INDEX, kind.column()];
-        let mut chains = Self::default();
-        for batch in session
-            .engine()
-            .scan(&EVENTS, &columns, Some(type_among(kind.types())))?
-        {
-            let (rows, outer) = (batch.u32s(column::INDEX), batch.u32s(kind.column()));
-            for at in 0..batch.num_rows() {
-                if let Some(outer) = value(outer, at) {
-                    chains.add(rows.value(at), outer);
-                }
-            }
-        }
-        Ok(chains)
+        let outer = ByIndex::load(session, kind.column(), type_among(kind.types()))?;
+        Ok(Self { outer })
     }
 
-    fn add(&mut self, row: u32, outer: u32) {
-        let at = row as usize;
-        if at >= self.outer.len() {
-            self.outer.resize(at + 1, NO_ROW);
+    /// Returns the chains that pairs of a row and the row directly around it make.
+    #[cfg(test)]
+    pub(crate) fn from_links(links: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        Self {
+            outer: links.into_iter().collect(),
         }
-        self.outer[at] = outer;
     }
 
     /// Returns the row of the kind directly around a row of the kind.
     pub(crate) fn outer(&self, row: u32) -> Option<u32> {
-        self.outer
-            .get(row as usize)
-            .copied()
-            .filter(|outer| *outer != NO_ROW)
+        self.outer.get(row)
     }
 
     /// Returns a row and all rows of its kind around it, innermost first.
     pub(crate) fn inner_first(&self, innermost: Option<u32>) -> impl Iterator<Item = u32> {
-        // A chain is never longer than the table; the bound keeps damaged tables from going round for ever.
-        std::iter::successors(innermost, |row| self.outer(*row)).take(self.outer.len() + 1)
+        self.outer.follow(innermost)
     }
 
     /// Returns a row and all rows of its kind around it, outermost first.
@@ -110,25 +93,12 @@ impl Chains {
 mod tests {
     use super::*;
 
-    fn chains(links: &[(u32, u32)]) -> Chains {
-        let mut chains = Chains::default();
-        for (row, outer) in links {
-            chains.add(*row, *outer);
-        }
-        chains
-    }
-
     #[test]
     fn chains_are_followed_to_the_outermost_row() {
-        let chains = chains(&[(7, 4), (4, 2)]);
+        let chains = Chains::from_links([(7, 4), (4, 2)]);
         assert_eq!(chains.outer_first(Some(7)), [2, 4, 7]);
         assert_eq!(chains.outer_first(None), Vec::<u32>::new());
         assert_eq!(chains.outer(2), None);
         assert_eq!(chains.outer(99), None);
-    }
-
-    #[test]
-    fn a_circle_in_damaged_tables_ends() {
-        assert_eq!(chains(&[(1, 2), (2, 1)]).inner_first(Some(1)).count(), 4);
     }
 }

@@ -1,6 +1,8 @@
 //! The DataFusion session over a trace's tables; the only place that names a runtime or blocks on one.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use arrow::array::{
     Array, AsArray, BinaryArray, Int64Array, StringArray, UInt8Array, UInt16Array, UInt32Array,
@@ -12,8 +14,9 @@ use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTable
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::{SessionConfig, SessionContext};
 use datafusion::logical_expr::Expr;
-use datafusion::physical_plan::collect_partitioned;
+use datafusion::physical_plan::{SendableRecordBatchStream, collect_partitioned, execute_stream_partitioned};
 use datafusion::prelude::DataFrame;
+use futures::StreamExt as _;
 use object_store::local::LocalFileSystem;
 use tokio::runtime::Runtime;
 
@@ -30,6 +33,7 @@ pub(crate) struct Engine {
     runtime: Runtime,
     context: SessionContext,
     sidecar: Sidecar,
+    threads: usize,
 }
 
 impl std::fmt::Debug for Engine {
@@ -73,7 +77,13 @@ impl Engine {
             runtime,
             context,
             sidecar,
+            threads,
         })
+    }
+
+    /// Returns how many threads work at once.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Returns a table as the start of a plan.
@@ -102,16 +112,67 @@ impl Engine {
             let physical = frame.create_physical_plan().await?;
             collect_partitioned(physical, task).await
         });
+        let partitions = self.checked(answered.map_err(Error::Query))?;
+        Ok(partitions.into_iter().flatten().collect())
+    }
+
+    /// Folds the rows that a predicate lets through: the parts of the table at once, each in file order
+    /// from a start of its own. Returns the parts' results in file order.
+    ///
+    /// No batch outlives its step, so that memory does not grow with the table.
+    ///
+    /// # Errors
+    /// What the engine or a step reports, a damaged table among it.
+    pub(crate) fn fold<A: Send>(
+        &self,
+        table: &TableDef,
+        columns: &[&str],
+        predicate: Option<Expr>,
+        start: impl Fn() -> A + Sync,
+        step: impl Fn(&mut A, &RecordBatch) -> Result<(), Error> + Sync,
+    ) -> Result<Vec<A>, Error> {
+        let frame = selected(self.table(table)?, columns, predicate)?;
+        let part = |mut batches: SendableRecordBatchStream| {
+            self.runtime.block_on(async {
+                let mut folded = start();
+                while let Some(batch) = batches.next().await {
+                    step(&mut folded, &batch?)?;
+                }
+                Ok(folded)
+            })
+        };
+        let streams = self.runtime.block_on(async {
+            let task = Arc::new(frame.task_ctx());
+            execute_stream_partitioned(frame.create_physical_plan().await?, task)
+        });
+        let folded = streams.map_err(Error::Query).and_then(|streams| {
+            let part = &part;
+            thread::scope(|scope| {
+                let mut streams = streams.into_iter();
+                let first = streams.next();
+                let others: Vec<_> = streams.map(|stream| scope.spawn(move || part(stream))).collect();
+                let first = first.map(part);
+                let others = others
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                first.into_iter().chain(others).collect()
+            })
+        });
+        self.checked(folded)
+    }
+
+    /// Passes on an answer when the tables it was read from were whole and are still those of the trace.
+    fn checked<T>(&self, answer: Result<T, Error>) -> Result<T, Error> {
         // Another process may have put the tables of a newer trace in the place of those that were checked.
         if !self.sidecar.is_current() {
             return Err(Error::TablesReplaced);
         }
-        match answered {
-            Ok(partitions) => Ok(partitions.into_iter().flatten().collect()),
-            Err(error) => Err(match self.sidecar.verify() {
+        match answer {
+            Err(Error::Query(error)) => Err(match self.sidecar.verify() {
                 Ok(()) => Error::Query(error),
                 Err(damage) => Error::TablesDamaged(damage.to_string()),
             }),
+            answer => answer,
         }
     }
 
@@ -125,14 +186,21 @@ impl Engine {
         columns: &[&str],
         predicate: Option<Expr>,
     ) -> Result<Vec<RecordBatch>, Error> {
-        self.query(table, |frame| {
-            let frame = match predicate {
-                Some(predicate) => frame.filter(predicate)?,
-                None => frame,
-            };
-            frame.select_columns(columns)
-        })
+        self.query(table, |frame| selected(frame, columns, predicate))
     }
+}
+
+/// Returns the plan of the given columns of the rows that a predicate lets through.
+fn selected(
+    frame: DataFrame,
+    columns: &[&str],
+    predicate: Option<Expr>,
+) -> Result<DataFrame, DataFusionError> {
+    let frame = match predicate {
+        Some(predicate) => frame.filter(predicate)?,
+        None => frame,
+    };
+    frame.select_columns(columns)
 }
 
 /// Typed access to a batch's columns by name.

@@ -1,5 +1,6 @@
 //! Asking the stored tables.
 
+pub(crate) mod by_index;
 pub(crate) mod chain;
 pub(crate) mod engine;
 pub(crate) mod event;

@@ -2,19 +2,19 @@
 
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::{col, lit};
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 use veloq_core::nearest;
 
 use crate::comm::kind::CommKind;
 use crate::error::Error;
+use crate::query::by_index::ByIndex;
+use crate::query::chain::{ChainKind, Chains};
 use crate::query::engine::{BatchColumns, value};
 use crate::row::RowType;
-use crate::session::TraceSession;
-use crate::tables::events::{EVENTS, column};
+use crate::session::{StringTable, TraceSession, Track};
+use crate::tables::events::column;
 
-/// Frames of a path beyond this many are cut off, outermost first.
-const MAX_PATH_FRAMES: usize = 100;
+use super::paths::Paths;
 
 /// What rows have in common in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,14 +132,15 @@ pub(super) const NONE: i64 = i64::MIN;
 /// Most numbers are those of the stored columns. Frames, modules and operators are rows, and many rows are
 /// one frame: their numbers are those of names, or of paths.
 pub(super) struct AxisValues<'s> {
-    session: &'s TraceSession,
-    /// Of each Python row: its name's string id, and the frame around it.
-    frames: FxHashMap<u32, (u32, Option<u32>)>,
-    /// Of each operator row that launched something: its name's string id.
-    ops: FxHashMap<u32, u32>,
-    paths: Vec<String>,
-    path_numbers: FxHashMap<String, i64>,
-    path_of_frame: FxHashMap<u32, i64>,
+    strings: &'s StringTable,
+    /// Read for the thread axis only.
+    tracks: &'s [Track],
+    has_ranks: bool,
+    /// The string id of each Python row's name.
+    frame_names: ByIndex,
+    /// The string id of the name of each operator that launched something.
+    op_names: ByIndex,
+    paths: Paths,
 }
 
 impl<'s> AxisValues<'s> {
@@ -149,56 +150,41 @@ impl<'s> AxisValues<'s> {
     /// What the engine reports.
     pub(super) fn new(session: &'s TraceSession, axes: &[Axis]) -> Result<Self, Error> {
         let mut values = Self {
-            session,
-            frames: FxHashMap::default(),
-            ops: FxHashMap::default(),
-            paths: Vec::new(),
-            path_numbers: FxHashMap::default(),
-            path_of_frame: FxHashMap::default(),
+            strings: session.strings()?,
+            tracks: &[],
+            has_ranks: session.ranks().len() > 1,
+            frame_names: ByIndex::default(),
+            op_names: ByIndex::default(),
+            paths: Paths::default(),
         };
+        if axes.contains(&Axis::Thread) {
+            values.tracks = session.tracks()?;
+        }
         let needs_frames = axes
             .iter()
             .any(|axis| matches!(axis, Axis::PythonContext | Axis::PythonPath | Axis::Module));
         if needs_frames {
-            let columns = [column::INDEX, column::NAME, column::PYTHON];
             let is_frame = col(column::TYPE).eq(lit(RowType::Python.code()));
-            for batch in session.engine().scan(&EVENTS, &columns, Some(is_frame))? {
-                let (index, names) = (batch.u32s(column::INDEX), batch.u32s(column::NAME));
-                let around = batch.u32s(column::PYTHON);
-                for at in 0..batch.num_rows() {
-                    if let Some(name) = value(names, at) {
-                        values.frames.insert(index.value(at), (name, value(around, at)));
-                    }
-                }
-            }
+            values.frame_names = ByIndex::load(session, column::NAME, is_frame)?;
+        }
+        if axes.contains(&Axis::PythonPath) {
+            let outer = Chains::load(session, ChainKind::Python)?;
+            values.paths = Paths::new(&values.frame_names, &outer);
         }
         if axes.contains(&Axis::LaunchedBy) {
-            let columns = [column::INDEX, column::NAME];
             let is_op = col(column::TYPE).eq(lit(RowType::CpuOp.code()));
             let launches = is_op.and(col(column::GPU_TOTAL_NS).is_not_null());
-            for batch in session.engine().scan(&EVENTS, &columns, Some(launches))? {
-                let (index, names) = (batch.u32s(column::INDEX), batch.u32s(column::NAME));
-                for at in 0..batch.num_rows() {
-                    if let Some(name) = value(names, at) {
-                        values.ops.insert(index.value(at), name);
-                    }
-                }
-            }
+            values.op_names = ByIndex::load(session, column::NAME, launches)?;
         }
         Ok(values)
     }
 
     /// Appends an axis' number of every row of a batch to `numbers`.
-    ///
-    /// # Errors
-    /// What the engine reports.
-    pub(super) fn numbers(
-        &mut self,
-        axis: Axis,
-        batch: &RecordBatch,
-        numbers: &mut Vec<i64>,
-    ) -> Result<(), Error> {
+    pub(super) fn numbers(&self, axis: Axis, batch: &RecordBatch, numbers: &mut Vec<i64>) {
         let rows = 0..batch.num_rows();
+        let by_row = |numbers: &ByIndex, row: Option<u32>| {
+            row.and_then(|row| numbers.get(row)).map_or(NONE, i64::from)
+        };
         match axis {
             Axis::Type | Axis::CommKind => {
                 let codes = batch.u8s(axis.column());
@@ -212,70 +198,25 @@ impl<'s> AxisValues<'s> {
                 let ids = batch.u32s(axis.column());
                 numbers.extend(rows.map(|at| value(ids, at).map_or(NONE, i64::from)));
             }
-            Axis::PythonContext | Axis::Module => {
-                let frames = batch.u32s(axis.column());
-                let name = |frame: u32| self.frames.get(&frame).map(|(name, _)| i64::from(*name));
-                numbers.extend(rows.map(|at| value(frames, at).and_then(name).unwrap_or(NONE)));
-            }
-            Axis::LaunchedBy => {
-                let ops = batch.u32s(axis.column());
-                let name = |op: u32| self.ops.get(&op).map(|name| i64::from(*name));
-                numbers.extend(rows.map(|at| value(ops, at).and_then(name).unwrap_or(NONE)));
-            }
-            Axis::PythonPath => {
-                let frames = batch.u32s(axis.column());
-                for at in rows {
-                    numbers.push(match value(frames, at) {
-                        Some(frame) => self.path(frame)?,
-                        None => NONE,
-                    });
-                }
+            Axis::PythonContext | Axis::Module | Axis::PythonPath | Axis::LaunchedBy => {
+                let of_rows = match axis {
+                    Axis::PythonPath => &self.paths.of_frame,
+                    Axis::LaunchedBy => &self.op_names,
+                    _ => &self.frame_names,
+                };
+                let around = batch.u32s(axis.column());
+                numbers.extend(rows.map(|at| by_row(of_rows, value(around, at))));
             }
         }
-        Ok(())
-    }
-
-    /// Returns the number of the path that ends in a frame.
-    fn path(&mut self, frame: u32) -> Result<i64, Error> {
-        if let Some(number) = self.path_of_frame.get(&frame) {
-            return Ok(*number);
-        }
-        let strings = self.session.strings()?;
-        let mut names = Vec::new();
-        let mut next = Some(frame);
-        while let Some((name, around)) = next.and_then(|frame| self.frames.get(&frame)) {
-            if names.len() == MAX_PATH_FRAMES {
-                names.push("…");
-                break;
-            }
-            names.push(strings.get(*name));
-            next = *around;
-        }
-        names.reverse();
-        let path = names.join(" > ");
-        let number = match self.path_numbers.get(&path) {
-            Some(number) => *number,
-            None => {
-                let number = i64::try_from(self.paths.len()).unwrap_or(NONE);
-                self.paths.push(path.clone());
-                self.path_numbers.insert(path, number);
-                number
-            }
-        };
-        self.path_of_frame.insert(frame, number);
-        Ok(number)
     }
 
     /// Returns what a number of an axis stands for.
-    ///
-    /// # Errors
-    /// What the engine reports.
-    pub(super) fn value(&self, axis: Axis, number: i64) -> Result<Value, Error> {
+    pub(super) fn value(&self, axis: Axis, number: i64) -> Value {
         if number == NONE {
-            return Ok(Value::Null);
+            return Value::Null;
         }
         let id = || u32::try_from(number).unwrap_or(u32::MAX);
-        Ok(match axis {
+        match axis {
             Axis::Step | Axis::Rank | Axis::Device | Axis::Stream => number.into(),
             Axis::Type => u8::try_from(number)
                 .ok()
@@ -292,14 +233,14 @@ impl<'s> AxisValues<'s> {
             | Axis::Shape
             | Axis::PythonContext
             | Axis::Module
-            | Axis::LaunchedBy => self.session.strings()?.get(id()).into(),
+            | Axis::LaunchedBy => self.strings.get(id()).into(),
             Axis::Thread => self
-                .session
-                .track(id())?
-                .label(self.session.ranks().len() > 1)
+                .tracks
+                .get(id() as usize)
+                .map(|track| track.label(self.has_ranks))
                 .into(),
-            Axis::PythonPath => self.paths.get(id() as usize).map(String::as_str).into(),
-        })
+            Axis::PythonPath => self.paths.text(id(), self.strings).into(),
+        }
     }
 }
 

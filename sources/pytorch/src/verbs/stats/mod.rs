@@ -2,15 +2,21 @@
 //!
 //! Rows are grouped by any combination of axes and measured: sums, extremes and nearest-rank percentiles of
 //! their durations, and the union of their intervals. On CPU-side rows also the time that is their own, and
-//! the device time they launched: directly (`gpu_self_ns`), or anywhere inside (`gpu_total_ns`, every device
-//! row once a group, so that recursion counts nothing twice).
+//! the device time they launched: directly (`gpu_self_ns`), or anywhere inside (`gpu_total_ns`); every device
+//! row once a group, so that neither recursion nor a group of operators and the frames around them counts
+//! anything twice.
 //!
 //! What makes it wrong: device rows whose launch is not in the trace belong to no operator; `device_time`
 //! tells how much that is.
 
 mod axes;
+mod device_time;
+mod durations;
+mod groups;
+mod paths;
 mod query;
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 use clap::Args;
@@ -31,7 +37,8 @@ use crate::session::TraceSession;
 use crate::tables::events::column;
 
 use axes::{Axis, AxisValues, key_part};
-use query::{Group, Measures, device_time, groups};
+use device_time::device_time;
+use query::{Group, groups};
 
 /// Groups rows by name, type, step, thread, source line and more, and measures each group
 ///
@@ -91,10 +98,11 @@ pub(crate) struct StatsRow {
     p95_ns: Option<i64>,
     /// Length of the union of the rows' intervals, rank by rank.
     busy_ns: Option<i64>,
-    /// The rows' own time, nested rows of their kind taken out; null for rows that do not nest.
+    /// The rows' own time, nested rows of their kind taken out; null for rows that do not nest, and when
+    /// operators, annotations, Python frames or API calls are mixed, whose own times overlap.
     self_ns: Option<i64>,
-    /// Device time launched directly by the rows; null for rows that launch nothing, or when the device rows
-    /// are missing.
+    /// Device time launched directly by the rows, every device row once; null for rows that launch nothing, or
+    /// when the device rows are missing.
     gpu_self_ns: Option<i64>,
     /// Device time launched anywhere inside the rows, every device row once; null likewise.
     gpu_total_ns: Option<i64>,
@@ -206,16 +214,26 @@ impl Verb for Stats {
             &[]
         };
         let resolved = request.filters.resolve(session, default_types)?;
-        let mut values = AxisValues::new(session, &axes)?;
-        let found = groups(session, &mut values, &axes, resolved.predicate)?;
+        let values = AxisValues::new(session, &axes)?;
         let is_gpu_missing = session.is_gpu_missing();
-        let mut rows = Vec::with_capacity(found.len());
-        for group in found {
-            rows.push(row(&values, &axes, group, is_gpu_missing)?);
-        }
-        rows.sort_by(|a, b| order(a, b, sort));
-        let total_matched = rows.len() as u64;
-        let (rows, cut) = request.page.cut(rows);
+        let mut found: Vec<Found> = groups(session, &values, &axes, resolved.predicate)?
+            .into_iter()
+            .map(|group| Found::new(group, is_gpu_missing))
+            .collect();
+        // Most groups differ in what they are sorted by: keys are made where they do not.
+        found.sort_by(|a, b| {
+            a.order_by_field(b, sort).then_with(|| {
+                let by_key = a.key(&values, &axes).cmp(b.key(&values, &axes));
+                if sort.field == "key" && sort.is_descending {
+                    by_key.reverse()
+                } else {
+                    by_key
+                }
+            })
+        });
+        let total_matched = found.len() as u64;
+        let (found, cut) = request.page.cut(found);
+        let rows = found.into_iter().map(|found| found.row(&values, &axes)).collect();
         let auxiliary = Auxiliary {
             device_time: share(session, &resolved.scope, is_gpu_missing)?,
             scope: resolved.scope,
@@ -243,75 +261,86 @@ fn require_axes(session: &TraceSession, axes: &[Axis]) -> Result<(), Error> {
     }
 }
 
-fn row(
-    values: &AxisValues<'_>,
-    axes: &[Axis],
+/// A group, with its key once it was asked for.
+struct Found {
     group: Group,
-    is_gpu_missing: bool,
-) -> Result<StatsRow, Error> {
-    let mut key = "stats".to_owned();
-    let mut shown = Map::new();
-    for (axis, number) in axes.iter().zip(&group.axes) {
-        let value = values.value(*axis, *number)?;
-        key.push('|');
-        key.push_str(&key_part(*axis, &value));
-        shown.insert(axis.name().to_owned(), value);
-    }
-    let Measures {
-        count,
-        total_ns,
-        avg_ns,
-        min_ns,
-        max_ns,
-        p50_ns,
-        p95_ns,
-        busy_ns,
-        self_ns,
-        gpu_self_ns,
-        gpu_total_ns,
-    } = group.measures;
-    Ok(StatsRow {
-        key,
-        axes: shown,
-        count,
-        total_ns,
-        avg_ns,
-        min_ns,
-        max_ns,
-        p50_ns,
-        p95_ns,
-        busy_ns,
-        self_ns,
-        gpu_self_ns: gpu_self_ns.filter(|_| !is_gpu_missing),
-        gpu_total_ns: gpu_total_ns.filter(|_| !is_gpu_missing),
-    })
+    key: OnceCell<String>,
 }
 
-/// Orders rows by a field, those without a value last, then by key.
-fn order(a: &StatsRow, b: &StatsRow, sort: Sort) -> Ordering {
-    let field = |row: &StatsRow| match sort.field {
-        "count" => i64::try_from(row.count).ok(),
-        "total_ns" => row.total_ns,
-        "avg_ns" => row.avg_ns,
-        "min_ns" => row.min_ns,
-        "max_ns" => row.max_ns,
-        "p50_ns" => row.p50_ns,
-        "p95_ns" => row.p95_ns,
-        "busy_ns" => row.busy_ns,
-        "self_ns" => row.self_ns,
-        "gpu_self_ns" => row.gpu_self_ns,
-        "gpu_total_ns" => row.gpu_total_ns,
-        _ => None,
-    };
-    let by_field = match (field(a), field(b)) {
-        (Some(a), Some(b)) if sort.is_descending => b.cmp(&a),
-        (Some(a), Some(b)) => a.cmp(&b),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) if sort.field == "key" && sort.is_descending => b.key.cmp(&a.key),
-        (None, None) => Ordering::Equal,
-    };
-    by_field.then_with(|| a.key.cmp(&b.key))
+impl Found {
+    fn new(mut group: Group, is_gpu_missing: bool) -> Self {
+        if is_gpu_missing {
+            group.gpu_self_ns = None;
+            group.gpu_total_ns = None;
+        }
+        Self {
+            group,
+            key: OnceCell::new(),
+        }
+    }
+
+    fn key(&self, values: &AxisValues<'_>, axes: &[Axis]) -> &str {
+        self.key.get_or_init(|| {
+            let mut key = "stats".to_owned();
+            for (axis, number) in axes.iter().zip(&self.group.axes) {
+                key.push('|');
+                key.push_str(&key_part(*axis, &values.value(*axis, *number)));
+            }
+            key
+        })
+    }
+
+    /// Orders by a measure, groups without a value last; all are equal by `key`.
+    fn order_by_field(&self, other: &Self, sort: Sort) -> Ordering {
+        let field = |Self { group, .. }: &Self| {
+            let durations = group.durations.as_ref();
+            match sort.field {
+                "count" => i64::try_from(group.count).ok(),
+                "total_ns" => durations.map(|d| d.total_ns),
+                "avg_ns" => durations.map(|d| d.avg_ns),
+                "min_ns" => durations.map(|d| d.min_ns),
+                "max_ns" => durations.map(|d| d.max_ns),
+                "p50_ns" => durations.map(|d| d.p50_ns),
+                "p95_ns" => durations.map(|d| d.p95_ns),
+                "busy_ns" => durations.map(|d| d.busy_ns),
+                "self_ns" => group.self_ns,
+                "gpu_self_ns" => group.gpu_self_ns,
+                "gpu_total_ns" => group.gpu_total_ns,
+                _ => None,
+            }
+        };
+        match (field(self), field(other)) {
+            (Some(a), Some(b)) if sort.is_descending => b.cmp(&a),
+            (Some(a), Some(b)) => a.cmp(&b),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => Ordering::Equal,
+        }
+    }
+
+    fn row(self, values: &AxisValues<'_>, axes: &[Axis]) -> StatsRow {
+        let key = self.key(values, axes).to_owned();
+        let mut shown = Map::new();
+        for (axis, number) in axes.iter().zip(&self.group.axes) {
+            shown.insert(axis.name().to_owned(), values.value(*axis, *number));
+        }
+        let durations = self.group.durations;
+        StatsRow {
+            key,
+            axes: shown,
+            count: self.group.count,
+            total_ns: durations.map(|d| d.total_ns),
+            avg_ns: durations.map(|d| d.avg_ns),
+            min_ns: durations.map(|d| d.min_ns),
+            max_ns: durations.map(|d| d.max_ns),
+            p50_ns: durations.map(|d| d.p50_ns),
+            p95_ns: durations.map(|d| d.p95_ns),
+            busy_ns: durations.map(|d| d.busy_ns),
+            self_ns: self.group.self_ns,
+            gpu_self_ns: self.group.gpu_self_ns,
+            gpu_total_ns: self.group.gpu_total_ns,
+        }
+    }
 }
 
 /// Returns the device time of the rank, device and stream in scope.
