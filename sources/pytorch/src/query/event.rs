@@ -237,15 +237,38 @@ const STORED: &[&str] = &[
 ];
 
 fn stored_events(batch: &RecordBatch, events: &mut Vec<StoredEvent>) {
-    let i64s = |name| batch.i64s(name);
-    let u32s = |name| batch.u32s(name);
-    let u8s = |name| batch.u8s(name);
-    let (index, types, phases) = (u32s(column::INDEX), u8s(column::TYPE), u8s(column::PHASE));
-    let (comm_kinds, flags, depths) = (
-        u8s(column::COMM_KIND),
-        u8s(column::FLAGS),
-        batch.u16s(column::DEPTH),
-    );
+    let (index, depths) = (batch.u32s(column::INDEX), batch.u16s(column::DEPTH));
+    let [types, phases, comm_kinds, flags] =
+        [column::TYPE, column::PHASE, column::COMM_KIND, column::FLAGS].map(|name| batch.u8s(name));
+    let tracks = batch.u32s(column::TRACK);
+    let i64s = |name| {
+        let values = batch.i64s(name);
+        move |at| value(values, at)
+    };
+    let u32s = |name| {
+        let values = batch.u32s(name);
+        move |at| value(values, at)
+    };
+    let start_ns = i64s(column::START_NS);
+    let duration_ns = i64s(column::DURATION_NS);
+    let rank = i64s(column::RANK);
+    let device_id = i64s(column::DEVICE_ID);
+    let stream_id = i64s(column::STREAM_ID);
+    let step = i64s(column::STEP);
+    let correlation_id = i64s(column::CORRELATION_ID);
+    let external_id = i64s(column::EXTERNAL_ID);
+    let bytes = i64s(column::BYTES);
+    let stream_free_ns = i64s(column::STREAM_FREE_NS);
+    let name = u32s(column::NAME);
+    let category = u32s(column::CATEGORY);
+    let parent = u32s(column::PARENT);
+    let op = u32s(column::OP);
+    let annotation = u32s(column::ANNOTATION);
+    let python = u32s(column::PYTHON);
+    let module = u32s(column::MODULE);
+    let launch = u32s(column::LAUNCH);
+    let forward = u32s(column::FORWARD);
+    let shape = u32s(column::SHAPE);
     for at in 0..batch.num_rows() {
         let row_type = RowType::from_code(types.value(at)).unwrap_or(RowType::Other);
         events.push(StoredEvent {
@@ -254,29 +277,29 @@ fn stored_events(batch: &RecordBatch, events: &mut Vec<StoredEvent>) {
                 index: index.value(at),
             },
             phase: phases.value(at),
-            name: value(u32s(column::NAME), at),
-            category: value(u32s(column::CATEGORY), at),
-            start_ns: value(i64s(column::START_NS), at),
-            duration_ns: value(i64s(column::DURATION_NS), at),
-            track: u32s(column::TRACK).value(at),
-            rank: value(i64s(column::RANK), at),
-            device_id: value(i64s(column::DEVICE_ID), at),
-            stream_id: value(i64s(column::STREAM_ID), at),
-            step: value(i64s(column::STEP), at),
-            correlation_id: value(i64s(column::CORRELATION_ID), at),
-            external_id: value(i64s(column::EXTERNAL_ID), at),
+            name: name(at),
+            category: category(at),
+            start_ns: start_ns(at),
+            duration_ns: duration_ns(at),
+            track: tracks.value(at),
+            rank: rank(at),
+            device_id: device_id(at),
+            stream_id: stream_id(at),
+            step: step(at),
+            correlation_id: correlation_id(at),
+            external_id: external_id(at),
             depth: depths.value(at),
-            parent: value(u32s(column::PARENT), at),
-            op: value(u32s(column::OP), at),
-            annotation: value(u32s(column::ANNOTATION), at),
-            python: value(u32s(column::PYTHON), at),
-            module: value(u32s(column::MODULE), at),
-            launch: value(u32s(column::LAUNCH), at),
-            forward: value(u32s(column::FORWARD), at),
+            parent: parent(at),
+            op: op(at),
+            annotation: annotation(at),
+            python: python(at),
+            module: module(at),
+            launch: launch(at),
+            forward: forward(at),
             comm_kind: CommKind::from_code(comm_kinds.value(at)),
-            bytes: value(i64s(column::BYTES), at),
-            shape: value(u32s(column::SHAPE), at),
-            stream_free_ns: value(i64s(column::STREAM_FREE_NS), at),
+            bytes: bytes(at),
+            shape: shape(at),
+            stream_free_ns: stream_free_ns(at),
             flags: flags.value(at),
         });
     }

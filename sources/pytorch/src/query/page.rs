@@ -33,18 +33,19 @@ pub(crate) struct Cut {
 
 impl PageArgs {
     /// Returns the page of a list, and whether more follow.
-    pub(crate) fn cut<T>(&self, mut rows: Vec<T>) -> (Vec<T>, Cut) {
-        let total = rows.len();
-        let start = usize::try_from(self.offset).unwrap_or(usize::MAX).min(total);
-        let limit = if self.limit == 0 {
-            total
-        } else {
-            usize::try_from(self.limit).unwrap_or(usize::MAX)
-        };
-        let end = start.saturating_add(limit).min(total);
+    pub(crate) fn cut<T>(&self, rows: Vec<T>) -> (Vec<T>, Cut) {
+        let total = rows.len() as u64;
+        self.cut_of(rows, total)
+    }
+
+    /// Returns the page of a list of which at least the first [`wanted`](Self::wanted) rows are given, and
+    /// whether more follow.
+    pub(crate) fn cut_of<T>(&self, mut rows: Vec<T>, total: u64) -> (Vec<T>, Cut) {
+        let end = self.wanted().min(rows.len());
+        let start = usize::try_from(self.offset).unwrap_or(usize::MAX).min(end);
         rows.truncate(end);
         rows.drain(..start);
-        let is_truncated = end < total;
+        let is_truncated = start < end && (end as u64) < total;
         (
             rows,
             Cut {
@@ -52,6 +53,15 @@ impl PageArgs {
                 next_offset: is_truncated.then_some(end as u64),
             },
         )
+    }
+
+    /// Returns how many rows from the first on decide what the page holds.
+    pub(crate) fn wanted(&self) -> usize {
+        let end = match self.limit {
+            0 => u64::MAX,
+            limit => self.offset.saturating_add(limit),
+        };
+        usize::try_from(end).unwrap_or(usize::MAX)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Rows come in file order, or sorted; ties keep file order. A first query counts the matches and picks
 //! the page, a second one reads the page's rows in full.
 
+mod best;
 mod query;
 
 use clap::Args;
@@ -84,9 +85,9 @@ impl Verb for Search {
             .map(|text| parse_sort(text, query::SORT_FIELDS))
             .transpose()?;
         let resolved = request.filters.resolve(session, &[])?;
-        let matches = query::matching(session, resolved.predicate.clone(), sort)?;
-        let total_matched = matches.len() as u64;
-        let (page, cut) = request.page.cut(matches);
+        let wanted = request.page.wanted();
+        let (first, total_matched) = query::matching(session, resolved.predicate.clone(), sort, wanted)?;
+        let (page, cut) = request.page.cut_of(first, total_matched);
         let rows = query::rows(session, &page, total_matched, resolved.predicate)?;
         let mut codes: Vec<&str> = Vec::new();
         codes.extend([

@@ -1,7 +1,5 @@
 //! The queries of `search`.
 
-use std::cmp::Ordering;
-
 use datafusion::logical_expr::Expr;
 use rustc_hash::FxHashMap;
 
@@ -9,8 +7,10 @@ use crate::error::Error;
 use crate::query::engine::{BatchColumns, value};
 use crate::query::event::{EventRow, events_at, events_where};
 use crate::query::page::Sort;
-use crate::session::TraceSession;
+use crate::session::{StringTable, TraceSession};
 use crate::tables::events::{EVENTS, column};
+
+use super::best::Best;
 
 /// What rows can be sorted by.
 pub(super) const SORT_FIELDS: &[&str] = &[
@@ -24,62 +24,73 @@ pub(super) const SORT_FIELDS: &[&str] = &[
 /// Pages up to this size are read by index; larger ones by the predicate, with what is not wanted dropped.
 const BY_INDEX: usize = 2_000;
 
-/// Returns the indices of the events that a predicate lets through, sorted.
+/// Returns the indices of the first `wanted` events that a predicate lets through, in the order asked for (that
+/// of the file when none is), and how many it lets through in all.
+///
+/// # Errors
+/// What the engine reports.
 pub(super) fn matching(
     session: &TraceSession,
     predicate: Option<Expr>,
     sort: Option<Sort>,
-) -> Result<Vec<u32>, Error> {
-    let by = sort
-        .map(|sort| sort.field)
-        .filter(|field| *field != column::INDEX);
-    let columns: Vec<&str> = std::iter::once(column::INDEX).chain(by).collect();
-    let batches = session.engine().scan(&EVENTS, &columns, predicate)?;
-    let mut indices: Vec<u32> = Vec::new();
-    for batch in &batches {
-        indices.extend_from_slice(batch.u32s(column::INDEX).values());
-    }
-    let Some(sort) = sort else { return Ok(indices) };
-    match by {
-        None if sort.is_descending => indices.reverse(),
-        None => {}
-        Some(column::NAME) => {
-            let strings = session.strings()?;
-            let mut keyed: Vec<(Option<&str>, u32)> = Vec::with_capacity(indices.len());
-            for batch in &batches {
-                let (names, index) = (batch.u32s(column::NAME), batch.u32s(column::INDEX));
-                keyed.extend(
-                    (0..batch.num_rows())
-                        .map(|at| (value(names, at).map(|name| strings.get(name)), index.value(at))),
-                );
+    wanted: usize,
+) -> Result<(Vec<u32>, u64), Error> {
+    let Sort { field, is_descending } = sort.unwrap_or(Sort {
+        field: column::INDEX,
+        is_descending: false,
+    });
+    let mut columns = vec![column::INDEX];
+    columns.extend((field != column::INDEX).then_some(field));
+    let name_places = if field == column::NAME {
+        alphabetical(session.strings()?)
+    } else {
+        Vec::new()
+    };
+    let parts = session.engine().fold(
+        &EVENTS,
+        &columns,
+        predicate,
+        || Best::new(wanted, is_descending),
+        |best, batch| {
+            let index = batch.u32s(column::INDEX);
+            match field {
+                column::INDEX => index
+                    .values()
+                    .iter()
+                    .for_each(|at| best.add(Some(i64::from(*at)), *at)),
+                column::NAME => {
+                    let names = batch.u32s(column::NAME);
+                    for at in 0..batch.num_rows() {
+                        let place = value(names, at).and_then(|name| name_places.get(name as usize).copied());
+                        best.add(place, index.value(at));
+                    }
+                }
+                field => {
+                    let values = batch.i64s(field);
+                    for at in 0..batch.num_rows() {
+                        best.add(value(values, at), index.value(at));
+                    }
+                }
             }
-            indices = sorted(keyed, sort.is_descending);
-        }
-        Some(field) => {
-            let mut keyed: Vec<(Option<i64>, u32)> = Vec::with_capacity(indices.len());
-            for batch in &batches {
-                let (values, index) = (batch.i64s(field), batch.u32s(column::INDEX));
-                keyed.extend((0..batch.num_rows()).map(|at| (value(values, at), index.value(at))));
-            }
-            indices = sorted(keyed, sort.is_descending);
-        }
+            Ok(())
+        },
+    )?;
+    let mut all = Best::new(wanted, is_descending);
+    for part in parts {
+        all.append(part);
     }
-    Ok(indices)
+    Ok(all.finish())
 }
 
-/// Returns the indices sorted by value, then index; those without a value last.
-fn sorted<T: Ord>(mut keyed: Vec<(Option<T>, u32)>, is_descending: bool) -> Vec<u32> {
-    keyed.sort_by(|(a, a_index), (b, b_index)| {
-        let by_value = match (a, b) {
-            (Some(a), Some(b)) if is_descending => b.cmp(a),
-            (Some(a), Some(b)) => a.cmp(b),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => Ordering::Equal,
-        };
-        by_value.then(a_index.cmp(b_index))
-    });
-    keyed.into_iter().map(|(_, index)| index).collect()
+/// Returns, by string id, where each text stands among all in the order of their bytes.
+fn alphabetical(strings: &StringTable) -> Vec<i64> {
+    let mut sorted: Vec<(&str, usize)> = strings.iter().zip(0..).collect();
+    sorted.sort_unstable();
+    let mut places = vec![0; sorted.len()];
+    for (place, (_, id)) in (0_i64..).zip(sorted) {
+        places[id] = place;
+    }
+    places
 }
 
 /// Returns the rows of a page, in its order.
@@ -107,16 +118,4 @@ pub(super) fn rows(
             events[*at].row(session)
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sorting_is_total_and_puts_unknown_last() {
-        let keyed = vec![(None, 0), (Some(5), 1), (Some(9), 2), (Some(5), 3)];
-        assert_eq!(sorted(keyed.clone(), false), [1, 3, 2, 0]);
-        assert_eq!(sorted(keyed, true), [2, 1, 3, 0]);
-    }
 }

@@ -58,28 +58,30 @@ pub(super) fn all_slices(session: &TraceSession) -> Result<Vec<Slice>, Error> {
     let mut slices = Vec::new();
     for batch in session.engine().scan(&EVENTS, &columns, Some(is_range))? {
         let (starts, durations) = (batch.i64s(column::START_NS), batch.i64s(column::DURATION_NS));
+        let (types, flags) = (batch.u8s(column::TYPE), batch.u8s(column::FLAGS));
+        let (index, names) = (batch.u32s(column::INDEX), batch.u32s(column::NAME));
+        let (ranks, steps) = (batch.i64s(column::RANK), batch.i64s(column::STEP));
+        let (tracks, annotations) = (batch.u32s(column::TRACK), batch.u32s(column::ANNOTATION));
         for at in 0..batch.num_rows() {
             let (Some(start_ns), Some(duration_ns)) = (value(starts, at), value(durations, at)) else {
                 continue;
             };
-            let row_type = RowType::from_code(batch.u8s(column::TYPE).value(at));
-            let Some(row_type) =
-                row_type.filter(|_| batch.u8s(column::FLAGS).value(at) & flag::DEVICE_SIDE == 0)
-            else {
+            let row_type = RowType::from_code(types.value(at));
+            let Some(row_type) = row_type.filter(|_| flags.value(at) & flag::DEVICE_SIDE == 0) else {
                 continue;
             };
             slices.push(Slice {
                 id: RowId {
                     row_type,
-                    index: batch.u32s(column::INDEX).value(at),
+                    index: index.value(at),
                 },
-                name: value(batch.u32s(column::NAME), at),
+                name: value(names, at),
                 start_ns,
                 end_ns: start_ns + duration_ns,
-                rank: value(batch.i64s(column::RANK), at),
-                step: value(batch.i64s(column::STEP), at),
-                track: batch.u32s(column::TRACK).value(at),
-                outer: value(batch.u32s(column::ANNOTATION), at),
+                rank: value(ranks, at),
+                step: value(steps, at),
+                track: tracks.value(at),
+                outer: value(annotations, at),
             });
         }
     }
@@ -103,14 +105,16 @@ pub(super) fn selected(session: &TraceSession, predicate: Option<Expr>) -> Resul
 /// # Errors
 /// What the engine reports.
 pub(super) fn all_work(session: &TraceSession) -> Result<Vec<Work>, Error> {
-    let mut launches: FxHashMap<u32, (i64, u32)> = FxHashMap::default();
+    // Index, start and thread of the calls, in file order: that of their index.
+    let mut calls: Vec<(u32, i64, u32)> = Vec::new();
     let columns = [column::INDEX, column::START_NS, column::TRACK];
     let is_call = type_among(&[RowType::Runtime, RowType::Driver]);
     for batch in session.engine().scan(&EVENTS, &columns, Some(is_call))? {
         let (index, tracks) = (batch.u32s(column::INDEX), batch.u32s(column::TRACK));
+        let starts = batch.i64s(column::START_NS);
         for at in 0..batch.num_rows() {
-            if let Some(start_ns) = value(batch.i64s(column::START_NS), at) {
-                launches.insert(index.value(at), (start_ns, tracks.value(at)));
+            if let Some(start_ns) = value(starts, at) {
+                calls.push((index.value(at), start_ns, tracks.value(at)));
             }
         }
     }
@@ -123,19 +127,26 @@ pub(super) fn all_work(session: &TraceSession) -> Result<Vec<Work>, Error> {
         column::LAUNCH,
     ];
     let is_work = type_among(&[RowType::Kernel, RowType::Memcpy, RowType::Memset]);
+    let call = |launch: u32| {
+        let at = calls.binary_search_by_key(&launch, |(index, ..)| *index).ok()?;
+        let (_, start_ns, track) = calls[at];
+        Some((start_ns, track))
+    };
     let mut work = Vec::new();
     for batch in session.engine().scan(&EVENTS, &columns, Some(is_work))? {
         let (starts, durations) = (batch.i64s(column::START_NS), batch.i64s(column::DURATION_NS));
+        let (ranks, devices) = (batch.i64s(column::RANK), batch.i64s(column::DEVICE_ID));
+        let (comm_kinds, launches) = (batch.u8s(column::COMM_KIND), batch.u32s(column::LAUNCH));
         for at in 0..batch.num_rows() {
             let (Some(start_ns), Some(duration_ns)) = (value(starts, at), value(durations, at)) else {
                 continue;
             };
             work.push(Work {
                 interval: start_ns..start_ns + duration_ns,
-                rank: value(batch.i64s(column::RANK), at),
-                device: value(batch.i64s(column::DEVICE_ID), at),
-                is_comm: batch.u8s(column::COMM_KIND).value(at) != 0,
-                launch: value(batch.u32s(column::LAUNCH), at).and_then(|call| launches.get(&call).copied()),
+                rank: value(ranks, at),
+                device: value(devices, at),
+                is_comm: comm_kinds.value(at) != 0,
+                launch: value(launches, at).and_then(call),
             });
         }
     }

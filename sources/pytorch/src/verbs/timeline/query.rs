@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::Expr;
 
 use crate::error::Error;
@@ -93,6 +94,24 @@ pub(super) fn buckets(
     Ok(Buckets { buckets, types })
 }
 
+impl Intervals {
+    /// Takes over the intervals of the next part of the table.
+    fn append(&mut self, next: Self) {
+        for (key, ranges) in next.by_type {
+            self.by_type.entry(key).or_default().extend(ranges);
+        }
+        for (all, of_next) in [
+            (&mut self.communication, next.communication),
+            (&mut self.compute, next.compute),
+            (&mut self.work, next.work),
+        ] {
+            for (device, ranges) in of_next {
+                all.entry(device).or_default().extend(ranges);
+            }
+        }
+    }
+}
+
 /// Reads the rows' intervals, cut to the window, and counts the rows that start in each bucket.
 fn read(
     session: &TraceSession,
@@ -109,52 +128,71 @@ fn read(
         column::DEVICE_ID,
         column::COMM_KIND,
     ];
+    let count = buckets.len();
+    let start = || (Intervals::default(), vec![0_u64; count]);
+    let parts = session
+        .engine()
+        .fold(&EVENTS, &columns, predicate, start, |part, batch| {
+            read_batch(batch, window, interval_ns, part);
+            Ok(())
+        })?;
     let mut intervals = Intervals::default();
-    for batch in session.engine().scan(&EVENTS, &columns, predicate)? {
-        let (types, comm) = (batch.u8s(column::TYPE), batch.u8s(column::COMM_KIND));
-        let (starts, durations) = (batch.i64s(column::START_NS), batch.i64s(column::DURATION_NS));
-        let (ranks, devices) = (batch.i64s(column::RANK), batch.i64s(column::DEVICE_ID));
-        for at in 0..batch.num_rows() {
-            let Some(start_ns) = value(starts, at) else {
-                continue;
-            };
-            if window.contains(&start_ns) {
-                let bucket = usize::try_from((start_ns - window.start) / interval_ns).unwrap_or(usize::MAX);
-                if let Some(bucket) = buckets.get_mut(bucket) {
-                    bucket.event_count += 1;
-                }
-            }
-            let end_ns = start_ns + value(durations, at).unwrap_or(0);
-            let interval = start_ns.max(window.start)..end_ns.min(window.end);
-            let Some(row_type) =
-                RowType::from_code(types.value(at)).filter(|_| interval.start < interval.end)
-            else {
-                continue;
-            };
-            let rank = value(ranks, at);
-            if row_type.is_device_work() {
-                let device = (rank, value(devices, at));
-                intervals.work.entry(device).or_default().push(interval.clone());
-                if comm.value(at) != 0 {
-                    intervals
-                        .communication
-                        .entry(device)
-                        .or_default()
-                        .push(interval.clone());
-                } else if row_type == RowType::Kernel {
-                    intervals
-                        .compute
-                        .entry(device)
-                        .or_default()
-                        .push(interval.clone());
-                }
-            }
-            intervals
-                .by_type
-                .entry((rank, row_type.code()))
-                .or_default()
-                .push(interval);
+    for (of_part, counts) in parts {
+        intervals.append(of_part);
+        for (bucket, count) in buckets.iter_mut().zip(counts) {
+            bucket.event_count += count;
         }
     }
     Ok(intervals)
+}
+
+fn read_batch(
+    batch: &RecordBatch,
+    window: &Range<i64>,
+    interval_ns: i64,
+    (intervals, counts): &mut (Intervals, Vec<u64>),
+) {
+    let (types, comm) = (batch.u8s(column::TYPE), batch.u8s(column::COMM_KIND));
+    let (starts, durations) = (batch.i64s(column::START_NS), batch.i64s(column::DURATION_NS));
+    let (ranks, devices) = (batch.i64s(column::RANK), batch.i64s(column::DEVICE_ID));
+    for at in 0..batch.num_rows() {
+        let Some(start_ns) = value(starts, at) else {
+            continue;
+        };
+        if window.contains(&start_ns) {
+            let bucket = usize::try_from((start_ns - window.start) / interval_ns).unwrap_or(usize::MAX);
+            if let Some(count) = counts.get_mut(bucket) {
+                *count += 1;
+            }
+        }
+        let end_ns = start_ns + value(durations, at).unwrap_or(0);
+        let interval = start_ns.max(window.start)..end_ns.min(window.end);
+        let Some(row_type) = RowType::from_code(types.value(at)).filter(|_| interval.start < interval.end)
+        else {
+            continue;
+        };
+        let rank = value(ranks, at);
+        if row_type.is_device_work() {
+            let device = (rank, value(devices, at));
+            intervals.work.entry(device).or_default().push(interval.clone());
+            if comm.value(at) != 0 {
+                intervals
+                    .communication
+                    .entry(device)
+                    .or_default()
+                    .push(interval.clone());
+            } else if row_type == RowType::Kernel {
+                intervals
+                    .compute
+                    .entry(device)
+                    .or_default()
+                    .push(interval.clone());
+            }
+        }
+        intervals
+            .by_type
+            .entry((rank, row_type.code()))
+            .or_default()
+            .push(interval);
+    }
 }
