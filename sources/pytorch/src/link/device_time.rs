@@ -61,26 +61,29 @@ pub(crate) fn attribute(rows: &Rows, nesting: &Nesting, launches: &Launches) -> 
     }
     for &row in nesting.order.iter().rev() {
         let at = row as usize;
-        let outer = match rows.row_type[at] {
-            RowType::CpuOp => nesting.op[at],
-            RowType::Annotation | RowType::Step => nesting.annotation[at],
-            RowType::Python => nesting.python[at],
-            RowType::Runtime | RowType::Driver => enclosing_call(rows, nesting, row),
-            _ => NO_ROW,
-        };
-        if outer != NO_ROW && time.total_ns[at] > 0 {
-            time.total_ns[outer as usize] += time.total_ns[at];
+        if time.total_ns[at] > 0 {
+            let outer = outer_row(rows, nesting, row);
+            if outer != NO_ROW {
+                time.total_ns[outer as usize] += time.total_ns[at];
+            }
         }
     }
     time
 }
 
-/// Returns the API call directly around an API call.
-fn enclosing_call(rows: &Rows, nesting: &Nesting, row: u32) -> u32 {
-    let parent = nesting.parent[row as usize];
-    if parent != NO_ROW && rows.row_type[parent as usize].is_api() {
-        parent
-    } else {
-        NO_ROW
+/// Returns the innermost row of a row's kind around it; of API calls only one directly around.
+///
+/// What a row launches, this row launched too.
+pub(crate) fn outer_row(rows: &Rows, nesting: &Nesting, row: u32) -> u32 {
+    let at = row as usize;
+    match rows.row_type[at] {
+        RowType::CpuOp => nesting.op[at],
+        RowType::Annotation | RowType::Step => nesting.annotation[at],
+        RowType::Python => nesting.python[at],
+        RowType::Runtime | RowType::Driver => match nesting.parent[at] {
+            parent if parent != NO_ROW && rows.row_type[parent as usize].is_api() => parent,
+            _ => NO_ROW,
+        },
+        _ => NO_ROW,
     }
 }

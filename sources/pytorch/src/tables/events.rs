@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, UInt8Array, UInt16Array, UInt32Array};
 
 use crate::ingest::columns::{NO_ROW, NONE, Rows, Sparse};
 use crate::ingest::derive::Derived;
+use crate::link::device_time::outer_row;
 
 use super::{TableDef, column_def, int64, uint32};
 
@@ -40,6 +41,7 @@ pub(crate) mod column {
     pub(crate) const SELF_NS: &str = "self_ns";
     pub(crate) const GPU_SELF_NS: &str = "gpu_self_ns";
     pub(crate) const GPU_TOTAL_NS: &str = "gpu_total_ns";
+    pub(crate) const OUTER: &str = "outer";
     pub(crate) const STREAM_FREE_NS: &str = "stream_free_ns";
     pub(crate) const FLAGS: &str = "flags";
 }
@@ -227,6 +229,13 @@ pub(crate) const EVENTS: TableDef = TableDef {
             "device time in ns launched anywhere inside the row"
         ),
         column_def!(
+            column::OUTER,
+            UInt32,
+            null,
+            Plain,
+            "of rows that launched device work: the row of their kind around them"
+        ),
+        column_def!(
             column::STREAM_FREE_NS,
             Int64,
             null,
@@ -298,6 +307,7 @@ const EXTRACTS: [Extract; EVENTS.columns.len()] = [
     |c, range| int64(c.derived.nesting.self_ns[range].iter().copied()),
     |c, range| int64(c.derived.device_time.self_ns[range].iter().copied()),
     |c, range| int64(c.derived.device_time.total_ns[range].iter().copied()),
+    |c, range| c.outer_rows(range),
     |c, range| c.times(&c.derived.streams.free_ns[range]),
     |c, range| Arc::new(UInt8Array::from(c.flags(range))),
 ];
@@ -325,6 +335,17 @@ impl EventColumns<'_> {
                 self.rows.index[*row as usize]
             }
         }))
+    }
+
+    fn outer_rows(&self, range: Range<usize>) -> ArrayRef {
+        let outer = |row: u32| {
+            let has_launched = self.derived.device_time.total_ns[row as usize] > 0;
+            match outer_row(self.rows, &self.derived.nesting, row) {
+                outer if has_launched && outer != NO_ROW => self.rows.index[outer as usize],
+                _ => NO_ROW,
+            }
+        };
+        uint32(self.rows.numbers().skip(range.start).take(range.len()).map(outer))
     }
 
     fn sparse<T>(&self, range: Range<usize>, values: &Sparse<T>, get: fn(&T) -> i64) -> ArrayRef {

@@ -20,7 +20,6 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 use clap::Args;
-use datafusion::logical_expr::{Expr, col, lit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -30,14 +29,13 @@ use veloq_core::{
 
 use crate::error::Error;
 use crate::inventory::findings::code;
-use crate::query::filters::{Filters, Scope, both};
+use crate::query::filters::{Filters, Scope};
 use crate::query::page::{PageArgs, Sort, parse_sort};
 use crate::row::RowType;
 use crate::session::TraceSession;
-use crate::tables::events::column;
 
 use axes::{Axis, AxisValues, key_part};
-use device_time::device_time;
+use device_time::{DeviceRows, DeviceTime};
 use query::{Group, groups};
 
 /// Groups rows by name, type, step, thread, source line and more, and measures each group
@@ -216,7 +214,8 @@ impl Verb for Stats {
         let resolved = request.filters.resolve(session, default_types)?;
         let values = AxisValues::new(session, &axes)?;
         let is_gpu_missing = session.is_gpu_missing();
-        let mut found: Vec<Found> = groups(session, &values, &axes, resolved.predicate)?
+        let device_rows = DeviceRows::load(session, &resolved.scope)?;
+        let mut found: Vec<Found> = groups(session, &values, &axes, resolved.predicate, &device_rows)?
             .into_iter()
             .map(|group| Found::new(group, is_gpu_missing))
             .collect();
@@ -235,7 +234,7 @@ impl Verb for Stats {
         let (found, cut) = request.page.cut(found);
         let rows = found.into_iter().map(|found| found.row(&values, &axes)).collect();
         let auxiliary = Auxiliary {
-            device_time: share(session, &resolved.scope, is_gpu_missing)?,
+            device_time: share(device_rows.in_scope(), is_gpu_missing),
             scope: resolved.scope,
             group_by: axes.iter().map(|axis| axis.name()).collect(),
             truncated: cut.is_truncated,
@@ -343,36 +342,27 @@ impl Found {
     }
 }
 
-/// Returns the device time of the rank, device and stream in scope.
-fn share(session: &TraceSession, scope: &Scope, is_gpu_missing: bool) -> Result<DeviceTimeShare, Error> {
+/// Returns device time with the share that operators launched.
+fn share(time: DeviceTime, is_gpu_missing: bool) -> DeviceTimeShare {
     if is_gpu_missing {
-        return Ok(DeviceTimeShare {
+        return DeviceTimeShare {
             total_ns: None,
             attributed_ns: None,
             unattributed_ns: None,
             attributed_ratio: None,
-        });
+        };
     }
-    let mut predicate: Option<Expr> = None;
-    for (name, wanted) in [
-        (column::RANK, scope.rank),
-        (column::DEVICE_ID, scope.device_id),
-        (column::STREAM_ID, scope.stream_id),
-    ] {
-        predicate = both(predicate, wanted.map(|wanted| col(name).eq(lit(wanted))));
-    }
-    let time = device_time(session, predicate)?;
     #[expect(
         clippy::cast_precision_loss,
         reason = "a share needs no more than the 53 bits of a float"
     )]
     let attributed_ratio = (time.total_ns > 0).then(|| time.attributed_ns as f64 / time.total_ns as f64);
-    Ok(DeviceTimeShare {
+    DeviceTimeShare {
         total_ns: Some(time.total_ns),
         attributed_ns: Some(time.attributed_ns),
         unattributed_ns: Some(time.total_ns - time.attributed_ns),
         attributed_ratio,
-    })
+    }
 }
 
 impl TableView for Response {

@@ -1,5 +1,8 @@
 //! Grouping the rows of `stats`, and putting the measures of groups together.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::Expr;
 
@@ -11,7 +14,7 @@ use crate::session::TraceSession;
 use crate::tables::events::{EVENTS, column};
 
 use super::axes::{Axis, AxisValues, NONE};
-use super::device_time::launched_by_groups;
+use super::device_time::{DeviceRows, launched_by_groups};
 use super::durations::{Chunk, Durations, measure};
 use super::groups::Groups;
 
@@ -177,6 +180,7 @@ pub(super) fn groups(
     values: &AxisValues<'_>,
     axes: &[Axis],
     predicate: Option<Expr>,
+    device_rows: &DeviceRows,
 ) -> Result<Vec<Group>, Error> {
     let has_ranks = session.ranks().len() > 1;
     let mut columns = MEASURED.to_vec();
@@ -201,9 +205,19 @@ pub(super) fn groups(
         all.append(part);
     }
     let count = all.sums.len();
-    let launched = launched_by_groups(session, all.launching, count)?;
-    let durations = measure(all.chunks, count, session.engine().threads());
-    let measured = all.sums.into_iter().zip(launched).zip(durations);
+    let (launching, chunks, threads) = (all.launching, all.chunks, session.engine().threads());
+    let launched = || launched_by_groups(session, device_rows, launching, count);
+    let (launched, durations) = if threads > 1 {
+        thread::scope(|scope| {
+            let launched = scope.spawn(launched);
+            let durations = measure(chunks, count, threads);
+            let launched = launched.join().unwrap_or_else(|panic| resume_unwind(panic));
+            (launched, durations)
+        })
+    } else {
+        (launched(), measure(chunks, count, threads))
+    };
+    let measured = all.sums.into_iter().zip(launched?).zip(durations);
     Ok(all
         .groups
         .into_values()
