@@ -40,7 +40,9 @@ pub(super) struct Groups {
     of_axes: Vec<Ordinals>,
     /// For every axis but the first: the number of a combination of the axes before and of its own value.
     combined: Vec<FxHashMap<(u32, u32), u32>>,
-    values: Vec<Box<[i64]>>,
+    /// Axis by axis, group by group.
+    values: Vec<i64>,
+    count: u32,
 }
 
 impl Groups {
@@ -54,6 +56,7 @@ impl Groups {
             of_axes: std::iter::repeat_with(Ordinals::default).take(axes).collect(),
             combined: vec![FxHashMap::default(); axes - 1],
             values: Vec::new(),
+            count: 0,
         }
     }
 
@@ -65,20 +68,22 @@ impl Groups {
             let next = u32::try_from(combined.len()).expect("fewer groups than rows");
             number = *combined.entry((number, ordinal)).or_insert(next);
         }
-        if number as usize == self.values.len() {
-            self.values.push(values.into());
+        if number == self.count {
+            self.values.extend_from_slice(values);
+            self.count += 1;
         }
         number
     }
 
-    /// Returns the axis values of all groups, by number.
-    pub(super) fn values(&self) -> &[Box<[i64]>] {
-        &self.values
+    /// Returns the axis values of a group.
+    pub(super) fn values(&self, number: u32) -> &[i64] {
+        let axes = self.of_axes.len();
+        &self.values[number as usize * axes..][..axes]
     }
 
     /// Returns the axis values of all groups, by number.
-    pub(super) fn into_values(self) -> Vec<Box<[i64]>> {
-        self.values
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[i64]> {
+        self.values.chunks_exact(self.of_axes.len())
     }
 }
 
@@ -94,7 +99,7 @@ mod tests {
         let rows = [[7, -1], [7, i64::MIN], [7, -1], [8, -1], [1 << 40, 3]];
         let numbers = rows.map(|row| groups.number(&row));
         assert_eq!(numbers, [0, 1, 0, 2, 3]);
-        assert_eq!(&*groups.values()[3], [1 << 40, 3]);
+        assert_eq!(groups.values(3), [1 << 40, 3]);
     }
 
     proptest! {
@@ -105,12 +110,12 @@ mod tests {
             let mut groups = Groups::new(3);
             for row in &rows {
                 let number = groups.number(row);
-                prop_assert_eq!(&*groups.values()[number as usize], row);
+                prop_assert_eq!(groups.values(number), row);
             }
             let mut distinct = rows.clone();
             distinct.sort_unstable();
             distinct.dedup();
-            prop_assert_eq!(groups.values().len(), distinct.len());
+            prop_assert_eq!(groups.iter().count(), distinct.len());
         }
     }
 }

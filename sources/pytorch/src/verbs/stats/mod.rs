@@ -36,6 +36,7 @@ use crate::session::TraceSession;
 
 use axes::{Axis, AxisValues, key_part};
 use device_time::{DeviceRows, DeviceTime};
+use groups::Groups;
 use query::{Group, groups};
 
 /// Groups rows by name, type, step, thread, source line and more, and measures each group
@@ -215,24 +216,33 @@ impl Verb for Stats {
         let values = AxisValues::new(session, &axes)?;
         let is_gpu_missing = session.is_gpu_missing();
         let device_rows = DeviceRows::load(session, &resolved.scope)?;
-        let mut found: Vec<Found> = groups(session, &values, &axes, resolved.predicate, &device_rows)?
-            .into_iter()
-            .map(|group| Found::new(group, is_gpu_missing))
-            .collect();
-        // Most groups differ in what they are sorted by: keys are made where they do not.
-        found.sort_by(|a, b| {
+        let (groups, measured) = groups(session, &values, &axes, resolved.predicate, &device_rows)?;
+        let mut found: Vec<Found> = measured.map(|group| Found::new(group, is_gpu_missing)).collect();
+        let named = Named {
+            values: &values,
+            axes: &axes,
+            groups: &groups,
+        };
+        let total_matched = found.len() as u64;
+        // Most groups differ in what they are sorted by, and few are shown: keys are made where they matter.
+        let order = |a: &Found, b: &Found| {
             a.order_by_field(b, sort).then_with(|| {
-                let by_key = a.key(&values, &axes).cmp(b.key(&values, &axes));
+                let by_key = a.key(&named).cmp(b.key(&named));
                 if sort.field == "key" && sort.is_descending {
                     by_key.reverse()
                 } else {
                     by_key
                 }
             })
-        });
-        let total_matched = found.len() as u64;
-        let (found, cut) = request.page.cut(found);
-        let rows = found.into_iter().map(|found| found.row(&values, &axes)).collect();
+        };
+        let wanted = request.page.wanted();
+        if wanted < found.len() {
+            found.select_nth_unstable_by(wanted, order);
+            found.truncate(wanted);
+        }
+        found.sort_unstable_by(order);
+        let (found, cut) = request.page.cut_of(found, total_matched);
+        let rows = found.into_iter().map(|found| found.row(&named)).collect();
         let auxiliary = Auxiliary {
             device_time: share(device_rows.in_scope(), is_gpu_missing),
             scope: resolved.scope,
@@ -260,6 +270,32 @@ fn require_axes(session: &TraceSession, axes: &[Axis]) -> Result<(), Error> {
     }
 }
 
+/// What the numbers of groups stand for.
+struct Named<'a> {
+    values: &'a AxisValues<'a>,
+    axes: &'a [Axis],
+    groups: &'a Groups,
+}
+
+impl Named<'_> {
+    fn values_of(&self, group: u32) -> impl Iterator<Item = (Axis, Value)> {
+        let numbers = self.groups.values(group);
+        self.axes
+            .iter()
+            .zip(numbers)
+            .map(|(axis, number)| (*axis, self.values.value(*axis, *number)))
+    }
+
+    fn key(&self, group: u32) -> String {
+        let mut key = "stats".to_owned();
+        for (axis, value) in self.values_of(group) {
+            key.push('|');
+            key.push_str(&key_part(axis, &value));
+        }
+        key
+    }
+}
+
 /// A group, with its key once it was asked for.
 struct Found {
     group: Group,
@@ -278,15 +314,8 @@ impl Found {
         }
     }
 
-    fn key(&self, values: &AxisValues<'_>, axes: &[Axis]) -> &str {
-        self.key.get_or_init(|| {
-            let mut key = "stats".to_owned();
-            for (axis, number) in axes.iter().zip(&self.group.axes) {
-                key.push('|');
-                key.push_str(&key_part(*axis, &values.value(*axis, *number)));
-            }
-            key
-        })
+    fn key(&self, named: &Named<'_>) -> &str {
+        self.key.get_or_init(|| named.key(self.group.number))
     }
 
     /// Orders by a measure, groups without a value last; all are equal by `key`.
@@ -317,16 +346,15 @@ impl Found {
         }
     }
 
-    fn row(self, values: &AxisValues<'_>, axes: &[Axis]) -> StatsRow {
-        let key = self.key(values, axes).to_owned();
-        let mut shown = Map::new();
-        for (axis, number) in axes.iter().zip(&self.group.axes) {
-            shown.insert(axis.name().to_owned(), values.value(*axis, *number));
-        }
+    fn row(self, named: &Named<'_>) -> StatsRow {
+        let key = self.key(named).to_owned();
         let durations = self.group.durations;
         StatsRow {
             key,
-            axes: shown,
+            axes: named
+                .values_of(self.group.number)
+                .map(|(axis, value)| (axis.name().to_owned(), value))
+                .collect(),
             count: self.group.count,
             total_ns: durations.map(|d| d.total_ns),
             avg_ns: durations.map(|d| d.avg_ns),

@@ -18,10 +18,10 @@ use super::device_time::{DeviceRows, launched_by_groups};
 use super::durations::{Chunk, Durations, measure};
 use super::groups::Groups;
 
-/// A group: the numbers of its axes, and what is measured of it.
+/// What is measured of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
-    pub(super) axes: Box<[i64]>,
+    pub(super) number: u32,
     pub(super) count: u64,
     /// `None` when no row has a duration.
     pub(super) durations: Option<Durations>,
@@ -131,12 +131,7 @@ impl Part {
 
     /// Takes over the rows of the next part.
     fn append(&mut self, next: Self) {
-        let numbers: Vec<u32> = next
-            .groups
-            .values()
-            .iter()
-            .map(|values| self.group(values))
-            .collect();
+        let numbers: Vec<u32> = next.groups.iter().map(|values| self.group(values)).collect();
         for (number, sums) in numbers.iter().zip(&next.sums) {
             self.sums[*number as usize].add(sums);
         }
@@ -170,8 +165,8 @@ const MEASURED: [&str; 6] = [
     column::GPU_TOTAL_NS,
 ];
 
-/// Groups the rows that a predicate lets through, and measures the groups. Their order is that of their
-/// first rows.
+/// Groups the rows that a predicate lets through, and measures the groups. They are numbered in the order of
+/// their first rows.
 ///
 /// # Errors
 /// What the engine reports.
@@ -181,7 +176,7 @@ pub(super) fn groups(
     axes: &[Axis],
     predicate: Option<Expr>,
     device_rows: &DeviceRows,
-) -> Result<Vec<Group>, Error> {
+) -> Result<(Groups, impl Iterator<Item = Group>), Error> {
     let has_ranks = session.ranks().len() > 1;
     let mut columns = MEASURED.to_vec();
     columns.extend(has_ranks.then_some(column::RANK));
@@ -218,18 +213,15 @@ pub(super) fn groups(
         (launched(), measure(chunks, count, threads))
     };
     let measured = all.sums.into_iter().zip(launched?).zip(durations);
-    Ok(all
-        .groups
-        .into_values()
-        .into_iter()
+    let measured = (0_u32..)
         .zip(measured)
-        .map(|(axes, ((sums, launched), durations))| Group {
-            axes,
+        .map(|(number, ((sums, launched), durations))| Group {
+            number,
             count: sums.count,
             durations,
             self_ns: sums.self_ns.filter(|_| sums.kinds.count_ones() == 1),
             gpu_self_ns: sums.can_launch.then_some(launched.self_ns),
             gpu_total_ns: sums.can_launch.then_some(launched.total_ns),
-        })
-        .collect())
+        });
+    Ok((all.groups, measured))
 }
