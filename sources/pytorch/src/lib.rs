@@ -18,6 +18,8 @@ mod query;
 mod row;
 mod session;
 mod sidecar;
+#[doc(hidden)]
+pub mod stages;
 mod tables;
 mod verbs;
 

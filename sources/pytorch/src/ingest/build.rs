@@ -87,7 +87,10 @@ fn table_error(table: &'static TableDef) -> impl Fn(ParquetError) -> OpenError {
 }
 
 /// Reads the trace into columns, its args into their table.
-fn collect(input: &Path, place: &Workplace<'_>) -> Result<(Collected, Document, u64), OpenError> {
+///
+/// # Errors
+/// When the trace cannot be read or is none, or the table cannot be written.
+pub(crate) fn collect(input: &Path, place: &Workplace<'_>) -> Result<(Collected, Document, u64), OpenError> {
     let (sender, receiver) = sync_channel(WAITING_ARGS);
     let path = (place.file)(ARGS.name);
     thread::scope(|scope| {
@@ -118,7 +121,10 @@ fn write_args(path: &Path, runs: &Receiver<ArgsRun>) -> Result<u64, ParquetError
 }
 
 /// Writes all tables but the args; returns how many rows each has.
-fn write_tables(
+///
+/// # Errors
+/// When a table cannot be written.
+pub(crate) fn write_tables(
     collected: &Collected,
     derived: &Derived,
     place: &Workplace<'_>,
