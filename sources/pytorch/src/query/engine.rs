@@ -65,6 +65,8 @@ impl Engine {
             .with_batch_size(16 * 1024)
             // Partitions are contiguous parts of the file, and stay in its order.
             .with_round_robin_repartition(false);
+        // A partition that is done early would else read the part of another one in its own place.
+        config.options_mut().execution.enable_file_stream_work_stealing = false;
         config.options_mut().execution.parquet.pushdown_filters = true;
         config.options_mut().execution.parquet.bloom_filter_on_read = false;
         let context = SessionContext::new_with_config(config);
@@ -254,4 +256,71 @@ pub(crate) fn value<T: arrow::array::ArrowPrimitiveType>(
     at: usize,
 ) -> Option<T::Native> {
     array.is_valid(at).then(|| array.value(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+    use xxhash_rust::xxh3::xxh3_128;
+
+    use super::*;
+    use crate::ingest::columns::Strings;
+    use crate::open_error::OpenError;
+    use crate::sidecar::{Contents, Store};
+    use crate::tables::TABLES;
+    use crate::tables::texts::{STRINGS, string_batches};
+    use crate::tables::write::TableWriter;
+
+    /// Returns an engine over a table of strings; the other tables are empty.
+    fn engine_over(strings: &Strings, folder: &std::path::Path, threads: usize) -> Engine {
+        let input = folder.join("a.json");
+        std::fs::write(&input, "[]").unwrap();
+        let obtained = Store::with_cache(&input, None).obtain(false, |draft| {
+            let written = |table: &'static TableDef| {
+                let mut writer = TableWriter::create(&draft.path(table.name), table)?;
+                if table.name == STRINGS.name {
+                    for batch in string_batches(strings, 64 * 1024) {
+                        writer.write(&batch?)?;
+                    }
+                }
+                writer.finish()
+            };
+            let mut rows = [0; TABLES.len()];
+            for (rows, table) in rows.iter_mut().zip(TABLES) {
+                *rows = written(table).map_err(|source| OpenError::Table {
+                    table: table.name,
+                    source,
+                })?;
+            }
+            let inventory = RawValue::from_string("{}".to_owned()).unwrap();
+            Ok::<_, OpenError>(Contents { rows, inventory })
+        });
+        Engine::new(obtained.unwrap().sidecar, threads).unwrap()
+    }
+
+    /// The engine reads a table of more than 10 MB in parts; whichever is read first, they come in order.
+    #[test]
+    fn rows_of_a_large_table_stay_in_file_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut strings = Strings::default();
+        for number in 0..600_000_u32 {
+            strings.intern(&format!("{:032x}", xxh3_128(&number.to_le_bytes())));
+        }
+        let engine = engine_over(&strings, folder.path(), 8);
+        for attempt in 0..10 {
+            let batches = engine.scan(&STRINGS, &["text"], None).unwrap();
+            let texts = batches
+                .iter()
+                .flat_map(|batch| batch.texts("text").iter().flatten());
+            assert!(texts.eq(strings.iter()), "scan {attempt}");
+            let parts = engine
+                .fold(&STRINGS, &["text"], None, Vec::new, |part, batch| {
+                    part.push(batch.texts("text").clone());
+                    Ok(())
+                })
+                .unwrap();
+            let texts = parts.iter().flatten().flat_map(|texts| texts.iter().flatten());
+            assert!(texts.eq(strings.iter()), "fold {attempt}");
+        }
+    }
 }
