@@ -9,6 +9,7 @@ mod support;
 mod commands;
 mod errors;
 mod examples;
+mod filesystem;
 mod formats;
 mod golden;
 mod hostile;

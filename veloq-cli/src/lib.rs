@@ -20,6 +20,7 @@ mod progress;
 mod render;
 mod route;
 mod run;
+mod signals;
 mod surroundings;
 mod usage;
 
@@ -28,4 +29,5 @@ pub use args::{Format, GLOBAL_IDS};
 pub use contracts::{Contract, contracts};
 pub use panics::silence_panics;
 pub use run::run;
+pub use signals::survive_file_size_limits;
 pub use surroundings::Surroundings;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     veloq_cli::silence_panics();
+    veloq_cli::survive_file_size_limits();
     let surroundings = veloq_cli::Surroundings::of_process();
     // Standard error stays unlocked: log lines of other threads go there too.
     let status = veloq_cli::run(
