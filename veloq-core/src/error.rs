@@ -45,6 +45,12 @@ pub trait Explain: Error + Send + Sync + 'static {
     fn hint(&self) -> Option<String> {
         None
     }
+
+    /// Returns whether the question only met others at work on its files, and may be answered if it is asked
+    /// again at once.
+    fn is_passing(&self) -> bool {
+        false
+    }
 }
 
 /// Any [`Explain`] on its way to the edge, so that `?` works across crates.
@@ -66,6 +72,11 @@ impl Failure {
     /// Returns the error's stable code.
     pub fn code(&self) -> &'static str {
         self.0.code()
+    }
+
+    /// Returns whether asking again at once may help; see [`Explain::is_passing`].
+    pub fn is_passing(&self) -> bool {
+        self.0.is_passing()
     }
 
     /// Returns the report a caller sees.

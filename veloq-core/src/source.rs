@@ -302,6 +302,20 @@ fn find_verb<S: Source>(source: &S, name: &str) -> Option<&'static dyn ErasedVer
         .find(|verb| verb.spec().name == name)
 }
 
+/// How often a question is asked before what others do to its files meanwhile is an error.
+const ATTEMPTS: u32 = 8;
+
+/// Asks until there is an answer, or an error that asking again does not help.
+fn persistently<T>(mut ask: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    for _ in 1..ATTEMPTS {
+        match ask() {
+            Err(failure) if failure.is_passing() => {}
+            ended => return ended,
+        }
+    }
+    ask()
+}
+
 impl<S: Source> ErasedSource for S {
     fn spec(&self) -> &'static SourceSpec {
         const { &S::SPEC }
@@ -316,8 +330,10 @@ impl<S: Source> ErasedSource for S {
         input: &Input,
         options: &PrepOptions<'_>,
     ) -> Result<(Preparation, Option<TraceSpan>), Failure> {
-        let session = Source::prep(self, input, options)?;
-        Ok((session.preparation().clone(), session.span()))
+        persistently(|| {
+            let session = Source::prep(self, input, options)?;
+            Ok((session.preparation().clone(), session.span()))
+        })
     }
 
     fn sidecars(&self, input: &Input) -> Result<SidecarReport, Failure> {
@@ -351,7 +367,8 @@ impl<S: Source> ErasedSource for S {
         matches: &ArgMatches,
     ) -> Option<Result<Outcome, Failure>> {
         let verb = find_verb(self, verb)?;
-        Some(Source::prep(self, input, options).and_then(|session| {
+        Some(persistently(|| {
+            let session = Source::prep(self, input, options)?;
             let answer = verb.run_args(&session, matches)?;
             Ok(Outcome {
                 span: session.span(),
@@ -368,8 +385,9 @@ impl<S: Source> ErasedSource for S {
         request: Value,
     ) -> Option<Result<Outcome, Failure>> {
         let verb = find_verb(self, verb)?;
-        Some(Source::prep(self, input, options).and_then(|session| {
-            let answer = verb.run_json(&session, request)?;
+        Some(persistently(|| {
+            let session = Source::prep(self, input, options)?;
+            let answer = verb.run_json(&session, request.clone())?;
             Ok(Outcome {
                 span: session.span(),
                 answer,

@@ -82,12 +82,18 @@ impl Explain for Error {
         }
     }
 
+    fn is_passing(&self) -> bool {
+        matches!(self, Self::TablesReplaced)
+    }
+
     fn hint(&self) -> Option<String> {
         match self {
             Self::Query(_) | Self::Internal { .. } | Self::TablesDamaged(_) => {
                 Some("Rebuild the trace's tables with `veloq pytorch prep TRACE --force`.".to_owned())
             }
-            Self::TablesReplaced => Some("The trace itself was replaced; ask again.".to_owned()),
+            Self::TablesReplaced => {
+                Some("Ask again when no other process cleans or rebuilds them.".to_owned())
+            }
             Self::RankRequired { .. } => {
                 Some("Choose one with `--rank N`, or take `--all-ranks`.".to_owned())
             }

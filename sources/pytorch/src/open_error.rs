@@ -51,6 +51,10 @@ impl Explain for OpenError {
         }
     }
 
+    fn is_passing(&self) -> bool {
+        matches!(self, Self::Query(error) if error.is_passing())
+    }
+
     fn hint(&self) -> Option<String> {
         match self {
             Self::Store(error) => error.hint(),

@@ -49,7 +49,8 @@ impl Engine {
     /// Returns an engine over complete tables that works with so many threads.
     ///
     /// # Errors
-    /// When the folder cannot be looked at or no runtime can be made.
+    /// When the folder cannot be looked at, because others took it away or otherwise, or no runtime can be
+    /// made.
     pub(crate) fn new(sidecar: Sidecar, threads: usize) -> Result<Self, Error> {
         let runtime = if threads > 1 {
             tokio::runtime::Builder::new_multi_thread()
@@ -70,7 +71,13 @@ impl Engine {
         config.options_mut().execution.parquet.pushdown_filters = true;
         config.options_mut().execution.parquet.bloom_filter_on_read = false;
         let context = SessionContext::new_with_config(config);
-        let store = LocalFileSystem::new_with_prefix(sidecar.dir()).map_err(DataFusionError::from)?;
+        let store = LocalFileSystem::new_with_prefix(sidecar.dir()).map_err(|error| {
+            if sidecar.is_current() {
+                Error::Query(error.into())
+            } else {
+                Error::TablesReplaced
+            }
+        })?;
         let url = ROOT.parse().map_err(|_| Error::Internal {
             what: "the address of the tables",
         })?;
