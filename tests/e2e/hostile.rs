@@ -1,8 +1,7 @@
 //! What a trace may hold and must not do.
 
-use std::io::Write;
-
 use serde_json::json;
+use veloq_tracegen::gzip;
 
 use crate::support::{Lab, examples};
 
@@ -122,7 +121,7 @@ fn truncated_traces_are_answered_in_part_unless_strict() {
     let rows: Vec<_> = (0..2_000).map(row).collect();
     let whole = json!({ "schemaVersion": 1, "traceEvents": rows }).to_string();
     lab.write("cut.pt.trace.json", &whole[..whole.len() / 2]);
-    let packed = gzip(whole.as_bytes());
+    let packed = gzip(whole.as_bytes()).unwrap();
     lab.write("cut.pt.trace.json.gz", &packed[..packed.len() / 2]);
     for name in ["cut.pt.trace.json", "cut.pt.trace.json.gz"] {
         let answer = lab.run(&["summary", name]).answer();
@@ -145,17 +144,14 @@ fn members_of_gzip_are_one_text() {
     let lab = Lab::new();
     let whole = trace_with_name("op");
     let (front, back) = whole.as_bytes().split_at(whole.len() / 2);
-    lab.write("members.pt.trace.json.gz", [gzip(front), gzip(back)].concat());
+    lab.write(
+        "members.pt.trace.json.gz",
+        [gzip(front).unwrap(), gzip(back).unwrap()].concat(),
+    );
     lab.write("plain.pt.trace.json", &whole);
     let rows = |name: &str| lab.run(&["search", name]).answer()["data"].clone();
     assert_eq!(rows("members.pt.trace.json.gz"), rows("plain.pt.trace.json"));
     // The first bytes tell what is packed, not the name.
-    lab.write("packed.pt.trace.json", gzip(whole.as_bytes()));
+    lab.write("packed.pt.trace.json", gzip(whole.as_bytes()).unwrap());
     assert_eq!(rows("packed.pt.trace.json"), rows("plain.pt.trace.json"));
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }

@@ -13,5 +13,6 @@ mod filesystem;
 mod formats;
 mod golden;
 mod hostile;
+mod mutations;
 mod readme;
 mod stability;

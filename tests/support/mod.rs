@@ -2,6 +2,7 @@
 //! it prints against the contracts.
 
 pub(crate) mod broken;
+pub(crate) mod damage;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -57,9 +58,11 @@ impl Lab {
         self.copy(&root().join("fixtures/pytorch/cuda_training.pt.trace.json.gz"))
     }
 
-    /// Returns a command that runs the binary in this folder, in surroundings that no machine changes.
+    /// Returns a command that runs the binary (the one that `VELOQ_BIN` names, if it does) in this folder, in
+    /// surroundings that no machine changes.
     pub(crate) fn command<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_veloq"));
+        let binary = std::env::var_os("VELOQ_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_veloq").into());
+        let mut command = Command::new(binary);
         command
             .args(words)
             .current_dir(self.path())
@@ -110,17 +113,21 @@ impl Called {
     /// Returns the JSON on standard output, checked: one line, nothing on standard error, and it fits its
     /// contract, whether it is an answer or an error.
     pub(crate) fn json(&self) -> Value {
-        assert_eq!(self.stderr, "", "{}: nothing but the answer", self.line);
-        assert_eq!(
-            self.stdout.matches('\n').count(),
-            1,
-            "{}: one line, {}",
-            self.line,
-            self.stdout
-        );
-        let value = self.parsed();
-        check(&value).unwrap_or_else(|fault| panic!("{}: {fault}\n{}", self.line, self.stdout));
-        value
+        self.checked()
+            .unwrap_or_else(|fault| panic!("{}: {fault}\n{}{}", self.line, self.stdout, self.stderr))
+    }
+
+    /// Returns what [`json`](Self::json) does, or what is wrong with it.
+    pub(crate) fn checked(&self) -> Result<Value, String> {
+        if !self.stderr.is_empty() {
+            return Err("there is something on standard error".to_owned());
+        }
+        if self.stdout.matches('\n').count() != 1 {
+            return Err("standard output is not one line".to_owned());
+        }
+        let value = serde_json::from_str(&self.stdout).map_err(|fault| fault.to_string())?;
+        check(&value)?;
+        Ok(value)
     }
 
     /// Returns the answer of a call that is answered.

@@ -25,6 +25,7 @@ pub use dialect::{BASE_NS, Backend, EPOCH_NS, Era, Merge, RANK_SHIFT};
 pub use generate::{Counts, Shape, Size, Spec, generate};
 pub use gzip::{gzip, gzip_cut, gzip_writer};
 pub use modify::Input;
+pub use rng::Rng;
 pub use row::Layout;
 pub use trace::{DEFAULT_PID, Trace};
 pub use value::{Id, Json, Time};

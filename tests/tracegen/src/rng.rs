@@ -2,14 +2,18 @@
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+pub struct Rng(u64);
 
 impl Rng {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// A generator that gives the same numbers for the same seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Rng(seed)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number.
+    #[expect(clippy::should_implement_trait, reason = "the numbers never end")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,7 +22,7 @@ impl Rng {
     }
 
     /// A number in `low..=high`; `low` when the range is empty. The modulo bias is of no matter here.
-    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = high.saturating_sub(low).saturating_add(1).max(1).unsigned_abs();
         low + i64::try_from(self.next() % width).unwrap_or(0)
     }
