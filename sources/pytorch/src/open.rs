@@ -18,6 +18,11 @@ use veloq_core::ProgressSink;
 /// Compressed bytes read at once.
 const READ_BYTES: usize = 256 * 1024;
 
+/// Text that is unpacked at once: what was unpacked is lost when damaged data follows within the same step. So
+/// steps are an eighth of the text before them, at least the first number and at most the second, from which on
+/// larger ones gain nothing.
+const STEP_BYTES: (usize, usize) = (1 << 10, 32 << 10);
+
 /// Unpacked text may be this large whatever the input's size.
 const UNPACKED_FLOOR: u64 = 16 << 30;
 
@@ -132,9 +137,9 @@ impl<'p> TextReader<'p> {
                 break;
             }
             filled += read;
+            self.unpacked_bytes += read as u64;
         }
         text.truncate(filled);
-        self.unpacked_bytes += (filled - start) as u64;
         if self.is_compressed && self.unpacked_bytes > self.unpacked_limit {
             return Err(io::Error::other(UnpackedTooLarge {
                 limit_bytes: self.unpacked_limit,
@@ -144,11 +149,14 @@ impl<'p> TextReader<'p> {
     }
 
     fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (least, most) = STEP_BYTES;
+        let eighth = usize::try_from(self.unpacked_bytes / 8).unwrap_or(most);
+        let step = eighth.clamp(least, most).min(buffer.len());
         loop {
             match &mut self.state {
                 State::Plain(source) => return source.read(buffer),
                 State::Ended => return Ok(0),
-                State::Member(decoder) => match decoder.read(buffer) {
+                State::Member(decoder) => match decoder.read(&mut buffer[..step]) {
                     Ok(0) => self.next_member()?,
                     Ok(read) => return Ok(read),
                     Err(error) if is_damage(&error) => {
@@ -211,11 +219,15 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> (String, Ending) {
+        read_in(bytes, 3)
+    }
+
+    fn read_in(bytes: &[u8], at_least: usize) -> (String, Ending) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         let mut reader = TextReader::open(file.path(), None).unwrap();
         let mut text = Vec::new();
-        while !reader.append_to(&mut text, 3).unwrap() {}
+        while !reader.append_to(&mut text, at_least).unwrap() {}
         (String::from_utf8(text).unwrap(), reader.ending())
     }
 
@@ -248,5 +260,21 @@ mod tests {
         let whole = packed(&"text ".repeat(1000));
         let (text, ending) = read(&whole[..whole.len() - 9]);
         assert!(ending.is_cut && "text ".repeat(1000).starts_with(&text));
+    }
+
+    #[test]
+    fn text_before_damage_is_kept() {
+        let text: String = (0..100_000).map(|number| format!("{number},")).collect();
+        for length in [2_000, 50_000, text.len()] {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(&text.as_bytes()[..length]).unwrap();
+            encoder.flush().unwrap();
+            let mut bytes = encoder.get_ref().clone();
+            // A block of the one kind that there is not (RFC 1951, 3.2.3).
+            bytes.extend([0b111; 100]);
+            let (read, ending) = read_in(&bytes, 1 << 20);
+            assert!(ending.is_cut && text.starts_with(&read));
+            assert!(read.len() >= length / 2, "{} of {length} bytes", read.len());
+        }
     }
 }

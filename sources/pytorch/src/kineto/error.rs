@@ -18,6 +18,9 @@ pub(crate) enum ReadError {
     #[error("`{}` is empty", path.display())]
     Empty { path: PathBuf },
 
+    #[error("`{}` is damaged: nothing of its compressed data can be unpacked", path.display())]
+    NothingUnpacked { path: PathBuf },
+
     #[error("`{}` is not a trace: it is {}", path.display(), what.description())]
     NotATrace { path: PathBuf, what: LookAlike },
 
@@ -62,7 +65,7 @@ impl Explain for ReadError {
                 ..
             } => "input.utf16",
             Self::NotATrace { .. } => "input.not_a_trace",
-            Self::Damaged { .. } | Self::BeyondUse { .. } => "input.damaged",
+            Self::NothingUnpacked { .. } | Self::Damaged { .. } | Self::BeyondUse { .. } => "input.damaged",
             Self::Truncated { .. } => "input.truncated",
             Self::HeadTooLarge { .. } => "limit.header_size",
             Self::TooManyElements => "limit.elements",
@@ -83,6 +86,7 @@ impl Explain for ReadError {
                 "No trace packs so well; the file is damaged or not a trace. Unpack it yourself to look at it."
             }
             Self::Empty { .. } => "The profiler may have been killed before it wrote; record again.",
+            Self::NothingUnpacked { .. } => "It was cut or changed on its way; copy it again.",
             Self::NotATrace {
                 what: LookAlike::Utf16,
                 ..

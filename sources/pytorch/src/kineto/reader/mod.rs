@@ -164,8 +164,11 @@ fn read_head(path: &Path, reader: &mut TextReader<'_>) -> Result<Opened, ReadErr
                 source,
             })?;
         if text.is_empty() {
-            return Err(ReadError::Empty {
-                path: path.to_owned(),
+            let path = path.to_owned();
+            return Err(if reader.ending().is_cut {
+                ReadError::NothingUnpacked { path }
+            } else {
+                ReadError::Empty { path }
             });
         }
         let other = |what| {
