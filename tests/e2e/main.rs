@@ -13,6 +13,8 @@ mod filesystem;
 mod formats;
 mod golden;
 mod hostile;
+#[cfg(unix)]
+mod interrupt;
 mod mutations;
 mod readme;
 mod stability;

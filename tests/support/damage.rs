@@ -246,8 +246,9 @@ fn elements(text: &[u8]) -> Vec<Range<usize>> {
     };
     let mut found = Vec::new();
     let (mut depth, mut is_string, mut is_escaped, mut start) = (0_usize, false, false, 0);
-    for at in array.map_or(text.len(), |array| array + 1)..text.len() {
-        match (is_string, text[at]) {
+    let elements = array.map_or(text.len(), |array| array + 1);
+    for (at, byte) in text.iter().enumerate().skip(elements) {
+        match (is_string, *byte) {
             (true, _) if is_escaped => is_escaped = false,
             (true, b'\\') => is_escaped = true,
             (_, b'"') => is_string = !is_string,

@@ -29,5 +29,5 @@ pub use args::{Format, GLOBAL_IDS};
 pub use contracts::{Contract, contracts};
 pub use panics::silence_panics;
 pub use run::run;
-pub use signals::survive_file_size_limits;
+pub use signals::{stop_when_asked, survive_file_size_limits};
 pub use surroundings::Surroundings;

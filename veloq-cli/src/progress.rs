@@ -42,13 +42,26 @@ impl ProgressSink for Meter {
                 .compare_exchange(shown_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
         if is_mine {
-            let read = u128::from(read_bytes.min(total_bytes));
-            let percent = read * 100 / u128::from(total_bytes.max(1));
-            let total = units::bytes(i128::from(total_bytes));
             // Progress that cannot be written is not worth an error.
-            let _ = write!(std::io::stderr(), "\r\x1b[Kreading {percent} % of {total}");
+            let _ = write!(
+                std::io::stderr(),
+                "\r\x1b[K{}",
+                line(read_bytes, total_bytes, now_ms)
+            );
         }
     }
+}
+
+/// Returns how far the reading has come: `reading 42 % of 994 MB, 480 MB/s, 1.20 s left`.
+fn line(read_bytes: u64, total_bytes: u64, elapsed_ms: u64) -> String {
+    let (total, elapsed) = (i128::from(total_bytes), i128::from(elapsed_ms.max(1)));
+    let read = i128::from(read_bytes.min(total_bytes)).max(1);
+    let percent = read * 100 / total.max(1);
+    let rate = units::bytes(read * 1000 / elapsed);
+    let left_ns = (total - read).max(0) * elapsed * 1_000_000 / read;
+    let total = units::bytes(total);
+    let left = units::duration(left_ns);
+    format!("reading {percent} % of {total}, {rate}/s, {left} left")
 }
 
 impl Drop for Meter {
@@ -56,5 +69,19 @@ impl Drop for Meter {
         if self.shown_ms.load(Ordering::Relaxed) > 0 {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_share_rate_and_time_left() {
+        assert_eq!(
+            line(250_000_000, 1_000_000_000, 500),
+            "reading 25 % of 1.00 GB, 500 MB/s, 1.50 s left"
+        );
+        assert_eq!(line(0, 0, 0), "reading 100 % of 0 B, 1.00 kB/s, 0 ns left");
     }
 }

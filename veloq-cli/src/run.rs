@@ -17,6 +17,7 @@ use crate::panics;
 use crate::progress::Meter;
 use crate::render::{self, Style};
 use crate::route::{Question, Route, guess, route, source_ref};
+use crate::signals::INTERRUPTED;
 use crate::surroundings::Surroundings;
 use crate::usage::UsageError;
 
@@ -36,7 +37,8 @@ impl Explain for BadRegistry {
 
 /// Answers one call: writes the answer to `out`, everything else to `err`, and returns the exit status.
 ///
-/// An error is written to `out` in json format, else to `err`. A closed pipe is a quiet success.
+/// An error is written to `out` in json format, else to `err`. A closed pipe is a quiet success, and a call that
+/// is interrupted says nothing.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     surroundings: &Surroundings,
@@ -62,6 +64,10 @@ pub fn run(
             // What a closed pipe left in the buffer is of no use.
             let _ = buffered.into_parts();
             0
+        }
+        Err(Ended::Failed(_)) if surroundings.interrupt.is_requested() => {
+            let _ = buffered.into_parts();
+            INTERRUPTED
         }
         Err(Ended::Failed(failure)) => {
             // Half an answer in the buffer must not stand before the error.
@@ -114,6 +120,7 @@ fn answer(
         strict: globals.strict,
         threads: globals.threads.map(usize::from),
         progress: meter.as_ref().map(|meter| meter as &dyn ProgressSink),
+        interrupt: Some(&surroundings.interrupt),
     };
     match question {
         Question::Verb {

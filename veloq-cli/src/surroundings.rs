@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use terminal_size::{Width, terminal_size_of};
+use veloq_core::Interrupt;
 
 /// The width of tables where there is no terminal to ask.
 const DEFAULT_WIDTH: usize = 100;
@@ -18,6 +19,8 @@ pub struct Surroundings {
     pub has_color: bool,
     /// Whether somebody watches standard error.
     pub shows_progress: bool,
+    /// Who may ask to stop.
+    pub interrupt: Interrupt,
 }
 
 impl Default for Surroundings {
@@ -28,6 +31,7 @@ impl Default for Surroundings {
             width: DEFAULT_WIDTH,
             has_color: false,
             shows_progress: false,
+            interrupt: Interrupt::default(),
         }
     }
 }
@@ -58,6 +62,7 @@ impl Surroundings {
             width: width.unwrap_or(DEFAULT_WIDTH),
             has_color: is_terminal && wants_color,
             shows_progress: std::io::stderr().is_terminal(),
+            interrupt: Interrupt::default(),
         }
     }
 }

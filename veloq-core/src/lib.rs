@@ -11,6 +11,7 @@
 mod capability;
 mod detect;
 mod error;
+mod interrupt;
 mod response;
 mod schema;
 mod source;
@@ -24,6 +25,7 @@ mod verb;
 pub use capability::{Capabilities, Capability};
 pub use detect::{Detection, Probe};
 pub use error::{ErrorClass, Explain, Failure, Report, nearest};
+pub use interrupt::{Hold, Interrupt};
 pub use response::{Envelope, ErrorEnvelope, Page, SourceRef, TraceRef, TraceSpan};
 pub use schema::{SCHEMA_VERSION, answer_schema, null_schema, request_schema};
 pub use source::{

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::detect::{Detection, Probe};
 use crate::error::Failure;
+use crate::interrupt::Interrupt;
 use crate::response::TraceSpan;
 use crate::verb::{Answer, ErasedVerb, VerbSpec};
 
@@ -72,6 +73,8 @@ pub struct PrepOptions<'a> {
     pub threads: Option<usize>,
     /// Who wants to hear of progress.
     pub progress: Option<&'a dyn ProgressSink>,
+    /// Who may ask to stop. A source that is asked to fails with any error, and leaves nothing half-made.
+    pub interrupt: Option<&'a Interrupt>,
 }
 
 impl Debug for PrepOptions<'_> {

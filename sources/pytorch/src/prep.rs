@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::value::to_raw_value;
-use veloq_core::{Input, PrepOptions, Preparation};
+use veloq_core::{Input, Interrupt, PrepOptions, Preparation};
 
 use crate::ingest::build::{Workplace, build};
 use crate::inventory::{Damage, Inventory};
@@ -32,11 +32,13 @@ pub(crate) fn open(input: &Input, options: &PrepOptions<'_>) -> Result<TraceSess
     };
     let threads = options.threads.unwrap_or_else(available).max(1);
     let obtained = Store::new(&input.path).obtain(options.force, |draft: &Draft| {
+        let _hold = options.interrupt.map(Interrupt::hold);
         let file = |table: &str| draft.path(table);
         let place = Workplace {
             file: &file,
             threads,
             progress: options.progress,
+            interrupt: options.interrupt,
         };
         let built = build(&input.path, &place)?;
         let inventory = to_raw_value(&built.inventory).map_err(OpenError::Inventory)?;

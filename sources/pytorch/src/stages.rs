@@ -125,5 +125,6 @@ fn workplace(file: &(dyn Fn(&str) -> PathBuf + Sync), threads: usize) -> Workpla
         file,
         threads,
         progress: None,
+        interrupt: None,
     }
 }

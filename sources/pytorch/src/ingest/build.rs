@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use parquet::errors::ParquetError;
-use veloq_core::ProgressSink;
+use veloq_core::{Interrupt, ProgressSink};
 
 use crate::comm::rank::rank_of_file;
 use crate::inventory::take::{Parts, Reading, take};
@@ -43,6 +43,14 @@ pub(crate) struct Workplace<'a> {
     pub(crate) file: &'a (dyn Fn(&str) -> PathBuf + Sync),
     pub(crate) threads: usize,
     pub(crate) progress: Option<&'a dyn ProgressSink>,
+    /// Looked at between two pieces of work.
+    pub(crate) interrupt: Option<&'a Interrupt>,
+}
+
+impl Workplace<'_> {
+    fn is_interrupted(&self) -> bool {
+        self.interrupt.is_some_and(Interrupt::is_requested)
+    }
 }
 
 /// Reads a trace and writes all of its tables.
@@ -99,6 +107,7 @@ pub(crate) fn collect(input: &Path, place: &Workplace<'_>) -> Result<(Collected,
         let options = ReadOptions {
             workers: place.threads,
             progress: place.progress,
+            interrupt: place.interrupt,
             ..ReadOptions::default()
         };
         let document = read(input, options, &mut gatherer);
@@ -135,7 +144,12 @@ pub(crate) fn write_tables(
         derived,
     };
     let count = collected.rows.len();
-    let array = |column, range| columns.array(column, range);
+    let array = |column, range| {
+        if place.is_interrupted() {
+            return Err(ParquetError::General("interrupted".to_owned()));
+        }
+        Ok(columns.array(column, range))
+    };
     write_columns(&file(EVENTS.name), &EVENTS, count, place.threads, array).map_err(table_error(&EVENTS))?;
 
     let write_strings = || {

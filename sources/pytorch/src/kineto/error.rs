@@ -42,6 +42,9 @@ pub(crate) enum ReadError {
 
     #[error("the trace holds more than {} elements", u32::MAX - 1)]
     TooManyElements,
+
+    #[error("interrupted")]
+    Interrupted,
 }
 
 fn at_element(index: Option<u64>) -> String {
@@ -69,13 +72,14 @@ impl Explain for ReadError {
             Self::Truncated { .. } => "input.truncated",
             Self::HeadTooLarge { .. } => "limit.header_size",
             Self::TooManyElements => "limit.elements",
+            Self::Interrupted => "limit.interrupted",
         }
     }
 
     fn class(&self) -> ErrorClass {
         match self {
             Self::Io { source, .. } if is_too_large(source) => ErrorClass::Limit,
-            Self::HeadTooLarge { .. } | Self::TooManyElements => ErrorClass::Limit,
+            Self::HeadTooLarge { .. } | Self::TooManyElements | Self::Interrupted => ErrorClass::Limit,
             _ => ErrorClass::Input,
         }
     }
@@ -106,7 +110,9 @@ impl Explain for ReadError {
             Self::BeyondUse { .. } => {
                 "Two processes may have written to one file at once; record each rank into a file of its own."
             }
-            Self::Io { .. } | Self::HeadTooLarge { .. } | Self::TooManyElements => return None,
+            Self::Io { .. } | Self::HeadTooLarge { .. } | Self::TooManyElements | Self::Interrupted => {
+                return None;
+            }
         };
         Some(hint.to_owned())
     }

@@ -109,13 +109,13 @@ impl TableWriter {
 /// `array(column, range)` makes a range of a column. The bytes written do not depend on `threads`.
 ///
 /// # Errors
-/// When the disk is full, or writing fails otherwise.
+/// When the disk is full, or writing fails otherwise; what `array` reports.
 pub(crate) fn write_columns(
     path: &Path,
     table: &TableDef,
     rows: usize,
     threads: usize,
-    array: impl Fn(usize, Range<usize>) -> ArrayRef + Sync,
+    array: impl Fn(usize, Range<usize>) -> Result<ArrayRef, ParquetError> + Sync,
 ) -> Result<(), ParquetError> {
     let options = ArrowWriterOptions::new().with_properties(properties(table));
     let schema = table.arrow_schema();
@@ -126,7 +126,7 @@ pub(crate) fn write_columns(
         let columns = factory.create_column_writers(number)?;
         let encode = |(at, mut column): (usize, ArrowColumnWriter)| {
             for from in group.clone().step_by(BATCH_ROWS) {
-                let array = array(at, from..group.end.min(from + BATCH_ROWS));
+                let array = array(at, from..group.end.min(from + BATCH_ROWS))?;
                 for leaf in compute_leaves(schema.field(at), &array)? {
                     column.write(&leaf)?;
                 }

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use veloq_core::ProgressSink;
+use veloq_core::{Interrupt, ProgressSink};
 
 use crate::open::{Ending, TextReader};
 
@@ -56,6 +56,7 @@ pub(crate) struct ReadOptions<'p> {
     pub(crate) workers: usize,
     pub(crate) block_bytes: usize,
     pub(crate) progress: Option<&'p dyn ProgressSink>,
+    pub(crate) interrupt: Option<&'p Interrupt>,
 }
 
 impl Default for ReadOptions<'_> {
@@ -64,6 +65,7 @@ impl Default for ReadOptions<'_> {
             workers: 2,
             block_bytes: BLOCK_BYTES,
             progress: None,
+            interrupt: None,
         }
     }
 }
@@ -113,15 +115,16 @@ pub(crate) fn read<C: Collector>(
     let mut merger = Merger::new(collector, &opened);
     let (pieces, piece_queue) = sync_channel::<Piece>(WAITING);
     let (results, result_queue) = sync_channel::<Worked<C::Block>>(WAITING);
-    let piece_queue = Mutex::new(piece_queue);
+    // Held by the workers alone: when they have gone, nobody waits for more pieces, and the feeder ends too.
+    let piece_queue = Arc::new(Mutex::new(piece_queue));
     let (fed, merged) = thread::scope(|scope| {
         let feeder = scope.spawn(|| feed(reader, opened.rest, opened.has_ended, options.block_bytes, pieces));
         for _ in 0..options.workers.max(1) {
-            let (piece_queue, results) = (&piece_queue, results.clone());
-            scope.spawn(move || work::<C>(piece_queue, &results));
+            let (piece_queue, results) = (Arc::clone(&piece_queue), results.clone());
+            scope.spawn(move || work::<C>(&piece_queue, &results));
         }
-        drop(results);
-        let merged = merger.run(&result_queue);
+        drop((piece_queue, results));
+        let merged = merger.run(&result_queue, options.interrupt);
         drop(result_queue);
         let fed = feeder
             .join()
@@ -330,12 +333,19 @@ impl<'c, C: Collector> Merger<'c, C> {
         }
     }
 
-    fn run(&mut self, results: &Receiver<Worked<C::Block>>) -> Result<(), ReadError> {
+    fn run(
+        &mut self,
+        results: &Receiver<Worked<C::Block>>,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<(), ReadError> {
         let mut early: BTreeMap<u64, Worked<C::Block>> = BTreeMap::new();
         let mut next = 0;
         while let Ok(worked) = results.recv() {
             early.insert(worked.piece.number, worked);
             while let Some(worked) = early.remove(&next) {
+                if interrupt.is_some_and(Interrupt::is_requested) {
+                    return Err(ReadError::Interrupted);
+                }
                 next += 1;
                 self.take(worked)?;
             }

@@ -47,6 +47,7 @@ fn read_in(text: &[u8], block_bytes: usize, workers: usize) -> Result<(Vec<Seen>
         workers,
         block_bytes,
         progress: None,
+        interrupt: None,
     };
     let document = read(file.path(), options, &mut collected);
     match document {
@@ -325,6 +326,38 @@ fn debris() -> impl Strategy<Value = Vec<u8>> {
         0..4,
     )
     .prop_map(|pieces| pieces.concat())
+}
+
+/// Takes up nothing: every block is one too many.
+struct Full;
+
+impl Collector for Full {
+    type Block = Collected;
+
+    fn block() -> Collected {
+        Collected::default()
+    }
+
+    fn absorb(&mut self, _: Collected, _: u64) -> Result<(), ReadError> {
+        Err(ReadError::TooManyElements)
+    }
+}
+
+#[test]
+fn a_collector_that_gives_up_ends_the_reading() {
+    // Far more pieces than can wait between the threads.
+    let text = trace(&vec![op("a"); 2_000].join(","));
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&text).unwrap();
+    for workers in [1, 2, 4] {
+        let options = ReadOptions {
+            workers,
+            block_bytes: 64,
+            ..ReadOptions::default()
+        };
+        let read = read(file.path(), options, &mut Full);
+        assert!(matches!(read, Err(ReadError::TooManyElements)));
+    }
 }
 
 proptest! {
