@@ -246,8 +246,8 @@ fn elements(text: &[u8]) -> Vec<Range<usize>> {
     };
     let mut found = Vec::new();
     let (mut depth, mut is_string, mut is_escaped, mut start) = (0_usize, false, false, 0);
-    let elements = array.map_or(text.len(), |array| array + 1);
-    for (at, byte) in text.iter().enumerate().skip(elements) {
+    let from = array.map_or(text.len(), |array| array + 1);
+    for (at, byte) in text.iter().enumerate().skip(from) {
         match (is_string, *byte) {
             (true, _) if is_escaped => is_escaped = false,
             (true, b'\\') => is_escaped = true,

@@ -107,6 +107,8 @@ pub fn parse_duration_filter(filter: &str) -> Result<(Option<i64>, Option<i64>),
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -171,5 +173,33 @@ mod tests {
         assert!(!range.overlaps(&(20..20)));
         assert_eq!(range.clip(5..15), 10..15);
         assert!(range.clip(30..40).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn every_unit_reads_back_what_it_writes(ns in -i64::MAX..=i64::MAX) {
+            let (sign, size) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
+            for (unit, digits) in [("us", 3), ("µs", 3), ("ms", 6), ("s", 9)] {
+                let one = 10_u64.pow(digits);
+                let literal = format!("{sign}{}.{:0width$}{unit}", size / one, size % one, width = digits as usize);
+                prop_assert_eq!(parse_time(&literal), Ok(ns), "{}", literal);
+            }
+            prop_assert_eq!(parse_time(&ns.to_string()), Ok(ns));
+        }
+
+        #[test]
+        fn a_clipped_interval_is_what_both_cover(
+            from in prop::option::of(0_i64..40), to in prop::option::of(0_i64..40), start in 0_i64..40, width in 0_i64..20
+        ) {
+            let (range, interval) = (NsRange { from_ns: from, to_ns: to }, start..start + width);
+            let is_inside = |ns: i64| from.is_none_or(|from| from <= ns) && to.is_none_or(|to| ns < to);
+            let clipped = range.clip(interval.clone());
+            for ns in 0..80 {
+                prop_assert_eq!(clipped.contains(&ns), interval.contains(&ns) && is_inside(ns));
+            }
+            if width > 0 {
+                prop_assert_eq!(range.overlaps(&interval), interval.clone().any(is_inside));
+            }
+        }
     }
 }

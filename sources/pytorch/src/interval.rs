@@ -220,6 +220,22 @@ mod tests {
         }
 
         #[test]
+        fn a_union_knows_no_order_and_no_cuts(
+            a in ranges(), order in any::<u64>(), at in prop::collection::vec(0_i64..75, 12)
+        ) {
+            let set = union(a.clone());
+            prop_assert!(length(&set) <= a.iter().map(length_of).sum());
+            prop_assert_eq!(&union(set.clone()), &set);
+            let mut pieces: Vec<Range<i64>> = a
+                .iter()
+                .zip(at)
+                .flat_map(|(range, at)| [range.start..range.end.min(at), range.start.max(at)..range.end])
+                .collect();
+            pieces.sort_by_key(|piece| (piece.start.cast_unsigned() ^ order).wrapping_mul(order | 1));
+            prop_assert_eq!(union(pieces), set);
+        }
+
+        #[test]
         fn busy_and_idle_add_up_to_the_window(a in ranges(), start in 0_i64..60, width in 0_i64..30) {
             let (set, window) = (union(a), start..start + width);
             let busy = length_within(&set, &window);

@@ -2,73 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::Path;
+mod support;
 
 use serde_json::{Value, json};
-use veloq_core::{Input, PrepOptions, sources};
+use veloq_core::{PrepOptions, sources};
 use veloq_source_pytorch as _;
 
-/// A fixture, copied to a folder of its own so that its tables do not land beside it.
-struct Fixture {
-    _folder: tempfile::TempDir,
-    input: Input,
-}
-
-fn fixture(name: &str) -> Fixture {
-    let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/pytorch")
-        .join(name);
-    let path = folder.path().join(name);
-    std::fs::copy(source, &path).unwrap();
-    Fixture {
-        _folder: folder,
-        input: Input::new(path),
-    }
-}
-
-impl Fixture {
-    /// Returns the `data` of an answer, or the error's code.
-    fn ask(&self, verb: &str, request: Value) -> Result<Value, String> {
-        let source = sources()[0];
-        let outcome = source
-            .run_json(verb, &self.input, &PrepOptions::default(), request)
-            .unwrap();
-        outcome
-            .map(|outcome| serde_json::to_value(&outcome.answer).unwrap())
-            .map_err(|failure| failure.code().to_owned())
-    }
-
-    fn summary(&self) -> Value {
-        self.ask("summary", json!({})).unwrap()["auxiliary"].take()
-    }
-
-    /// Returns the rows of an answer.
-    fn rows(&self, verb: &str, request: Value) -> Vec<Value> {
-        self.ask(verb, request).unwrap()["rows"]
-            .as_array()
-            .unwrap()
-            .clone()
-    }
-
-    /// Returns the only event of a name.
-    fn event(&self, name: &str) -> Value {
-        let rows = self.rows("search", json!({ "name": name }));
-        assert_eq!(rows.len(), 1, "`{name}`: {rows:?}");
-        rows[0].clone()
-    }
-
-    /// Returns the finding of a code.
-    fn finding(&self, code: &str) -> Option<Value> {
-        let trust = self.summary()["trust"].take();
-        trust["findings"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|finding| finding["code"] == code)
-            .cloned()
-    }
-}
+use support::{Asked, fixture};
 
 /// Busy time in µs of the devices, in their order.
 fn busy_us(summary: &Value) -> Vec<f64> {
@@ -314,7 +254,7 @@ fn undamaged_fixtures_have_no_input_findings() {
 }
 
 /// Returns the only group of a name in `stats`.
-fn group(trace: &Fixture, types: &str, name: &str) -> Value {
+fn group(trace: &Asked, types: &str, name: &str) -> Value {
     let request = json!({ "type": [types], "name": name, "limit": 0 });
     let rows = trace.rows("stats", request);
     assert_eq!(rows.len(), 1, "`{name}`: {rows:?}");
@@ -513,7 +453,7 @@ fn collectives_have_the_bandwidths_of_nccl_tests() {
 }
 
 /// Returns the answer of `correlate` to one seed.
-fn chain(trace: &Fixture, row_id: &str) -> Value {
+fn chain(trace: &Asked, row_id: &str) -> Value {
     trace.rows("correlate", json!({ "row_ids": [row_id], "limit": 0 }))[0].clone()
 }
 

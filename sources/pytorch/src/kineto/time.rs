@@ -104,9 +104,40 @@ mod tests {
 
     proptest! {
         #[test]
-        fn three_decimals_are_the_nanoseconds(ns in 0_i64..i64::MAX) {
-            let text = format!("{}.{:03}", ns / 1000, ns % 1000);
+        fn three_decimals_are_the_nanoseconds(ns in -i64::MAX..=i64::MAX) {
+            let sign = if ns < 0 { "-" } else { "" };
+            let text = format!("{sign}{}.{:03}", ns.unsigned_abs() / 1000, ns.unsigned_abs() % 1000);
             prop_assert_eq!(parse_microseconds(&text), Time::Ns(ns));
+        }
+
+        /// `<whole>.<fraction>e<exponent>` is the digits with the point moved.
+        #[test]
+        fn exponents_move_the_point(
+            digits in 0_u64..1_000_000_000, point in 0_usize..=9, exponent in -12_i32..10, capital in any::<bool>()
+        ) {
+            let (whole, fraction) = (format!("{digits:09}"), format!("{digits:09}"));
+            let (whole, fraction) = (&whole[..point], &fraction[point..]);
+            let text = format!("{whole}.{fraction}{}{exponent:+}", if capital { 'E' } else { 'e' });
+            // How far the last digit is above a nanosecond, in powers of ten.
+            let above = exponent + 3 - i32::try_from(fraction.len()).unwrap();
+            let power = 10_i128.pow(above.unsigned_abs());
+            let exact = if above >= 0 {
+                i128::from(digits) * power
+            } else {
+                (i128::from(digits) * 2 + power) / (2 * power)
+            };
+            let expected = i64::try_from(exact).map_or(Time::Invalid, Time::Ns);
+            prop_assert_eq!(parse_microseconds(&text), expected, "{}", text);
+        }
+
+        #[test]
+        fn digits_below_a_nanosecond_are_rounded_away_from_zero(
+            ns in -1_000_000_000_i64..1_000_000_000, below in 0_u32..1_000_000
+        ) {
+            let sign = if ns < 0 { "-" } else { "" };
+            let text = format!("{sign}{}.{:03}{below:06}", ns.abs() / 1000, ns.abs() % 1000);
+            let away = if below < 500_000 { 0 } else if ns < 0 { -1 } else { 1 };
+            prop_assert_eq!(parse_microseconds(&text), Time::Ns(ns + away), "{}", text);
         }
     }
 }
