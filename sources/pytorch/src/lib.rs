@@ -6,6 +6,8 @@
 mod comm;
 mod detect;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod ingest;
 mod interval;
 mod inventory;

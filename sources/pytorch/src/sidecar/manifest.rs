@@ -82,11 +82,7 @@ impl Manifest {
     /// # Errors
     /// None that this type can cause: its parts all have a JSON form.
     pub(super) fn to_text(&self) -> serde_json::Result<String> {
-        let body = serde_json::to_string(self)?;
-        Ok(format!(
-            "{HEAD}{:032x}{NECK}{body}{TAIL}",
-            xxh3_128(body.as_bytes())
-        ))
+        Ok(around(&serde_json::to_string(self)?))
     }
 
     /// Reads the text of a manifest's file.
@@ -101,6 +97,11 @@ impl Manifest {
         }
         serde_json::from_slice(body).map_err(|_| NotAManifest::Damaged)
     }
+}
+
+/// Returns the text of the file of a manifest with this body.
+pub(super) fn around(body: &str) -> String {
+    format!("{HEAD}{:032x}{NECK}{body}{TAIL}", xxh3_128(body.as_bytes()))
 }
 
 /// The one field that every version of the manifest has.

@@ -31,6 +31,8 @@ mod contents;
 mod draft;
 mod error;
 mod fingerprint;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod forge;
 mod lock;
 mod manifest;
 mod place;

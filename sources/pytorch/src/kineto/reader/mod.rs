@@ -528,5 +528,7 @@ fn append_bounded(kept: &mut Vec<u8>, more: &[u8], is_cut: &mut bool) {
     kept.extend_from_slice(&more[..room]);
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -2,79 +2,9 @@ use std::io::Write as _;
 
 use proptest::prelude::*;
 
+use super::testing::{read_in, read_text};
 use super::*;
 use crate::kineto::event::Event;
-use crate::kineto::time::Time;
-
-/// What is seen of an element: index, phase, name, start, args.
-type Seen = (u64, char, String, Time, Option<String>);
-
-#[derive(Default)]
-struct Collected(Vec<Seen>);
-
-impl BlockSink for Collected {
-    fn event(&mut self, index: u64, event: &Event<'_>) {
-        let name = event.name.as_deref().unwrap_or("-").to_owned();
-        self.0.push((
-            index,
-            char::from(event.phase),
-            name,
-            event.ts,
-            event.args.map(str::to_owned),
-        ));
-    }
-}
-
-impl Collector for Collected {
-    type Block = Self;
-
-    fn block() -> Self {
-        Self::default()
-    }
-
-    fn absorb(&mut self, block: Self, first_index: u64) -> Result<(), ReadError> {
-        let moved = |(index, phase, name, ts, args)| (index + first_index, phase, name, ts, args);
-        self.0.extend(block.0.into_iter().map(moved));
-        Ok(())
-    }
-}
-
-fn read_in(text: &[u8], block_bytes: usize, workers: usize) -> Result<(Vec<Seen>, Document), String> {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(text).unwrap();
-    let mut collected = Collected::default();
-    let options = ReadOptions {
-        workers,
-        block_bytes,
-        progress: None,
-        interrupt: None,
-    };
-    let document = read(file.path(), options, &mut collected);
-    match document {
-        Ok(document) => Ok((collected.0, document)),
-        Err(error) => Err(error.to_string().replace(&*file.path().to_string_lossy(), "FILE")),
-    }
-}
-
-/// Reads a text in one block and in many, and checks that it makes no difference.
-fn read_text(text: &[u8]) -> Result<(Vec<Seen>, Document), String> {
-    let whole = read_in(text, 1 << 20, 1);
-    for (block_bytes, workers) in [(1, 1), (7, 3), (64, 2), (200, 2)] {
-        let pieces = read_in(text, block_bytes, workers);
-        assert_eq!(
-            pieces,
-            whole,
-            "in blocks of {block_bytes}: {}",
-            String::from_utf8_lossy(text)
-        );
-    }
-    for (.., args) in whole.iter().flat_map(|(seen, _)| seen) {
-        if let Some(args) = args {
-            serde_json::from_str::<&serde_json::value::RawValue>(args).unwrap();
-        }
-    }
-    whole
-}
 
 fn trace(elements: &str) -> Vec<u8> {
     format!("{{\"schemaVersion\": 1, \"traceEvents\": [{elements}], \"displayTimeUnit\": \"ms\"}}")
@@ -293,6 +223,7 @@ fn files_that_are_no_traces_are_named() {
         (b"[[1,\"create\",5,0]]", "memory timeline"),
         (b"[{\"a\":1},{\"a\":2}]", "none has a `ph`"),
         (b"", "is empty"),
+        (b"\x1f\x8b\x08", "nothing of its compressed data"),
     ] {
         let message = read_in(text, 1 << 20, 1).unwrap_err();
         assert!(message.contains(what), "{message}");
@@ -331,14 +262,18 @@ fn debris() -> impl Strategy<Value = Vec<u8>> {
 /// Takes up nothing: every block is one too many.
 struct Full;
 
-impl Collector for Full {
-    type Block = Collected;
+impl BlockSink for Full {
+    fn event(&mut self, _: u64, _: &Event<'_>) {}
+}
 
-    fn block() -> Collected {
-        Collected::default()
+impl Collector for Full {
+    type Block = Self;
+
+    fn block() -> Self {
+        Self
     }
 
-    fn absorb(&mut self, _: Collected, _: u64) -> Result<(), ReadError> {
+    fn absorb(&mut self, _: Self, _: u64) -> Result<(), ReadError> {
         Err(ReadError::TooManyElements)
     }
 }

@@ -1,0 +1,202 @@
+//! What the fuzz targets in `tests/fuzz` call: bytes nobody vouches for go in, and nothing may panic.
+//!
+//! Each function checks besides what must hold whatever the bytes are, and panics when it does not.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use serde_json::json;
+use tempfile::{NamedTempFile, TempDir};
+use veloq_core::{Input, PrepOptions};
+
+use crate::kineto::reader::testing::read_text;
+use crate::kineto::root::{parse_head, parse_tail};
+use crate::kineto::time::{Time, parse_microseconds};
+use crate::open::{Ending, TextReader};
+use crate::prep;
+use crate::sidecar::TABLES;
+use crate::sidecar::forge::{Forgery, forge};
+use crate::verbs::VERBS;
+
+/// Opens a file with these bytes, plain or compressed, and looks at its beginning and its end.
+///
+/// # Panics
+/// When the text depends on the size of reads, or plain text is not what is in the file.
+pub fn opener(bytes: &[u8]) {
+    let mut file = NamedTempFile::new().expect("there is a folder for temporary files");
+    file.write_all(bytes).expect("it takes a file");
+    let read = |at_least| {
+        let mut reader = TextReader::open(file.path(), None).expect("the file is there");
+        let mut text = Vec::new();
+        while !reader.append_to(&mut text, at_least).expect("it can be read") {}
+        (text, reader.ending(), reader.is_compressed())
+    };
+    let (text, ending, is_compressed) = read(64 << 10);
+    let (in_pieces, ending_in_pieces, _) = read(700);
+    assert_eq!(ending, ending_in_pieces, "the size of reads matters");
+    // How much of the text before damage is saved depends on the steps in which it was unpacked.
+    let shared = text.len().min(in_pieces.len());
+    assert_eq!(text[..shared], in_pieces[..shared], "the size of reads matters");
+    assert!(
+        ending.is_cut || text.len() == in_pieces.len(),
+        "the size of reads matters"
+    );
+    if !is_compressed {
+        assert_eq!((text.as_slice(), ending), (bytes, Ending::default()));
+    }
+    let text = String::from_utf8_lossy(&text);
+    for is_last in [false, true] {
+        parse_head(&text, is_last);
+    }
+    parse_tail(&text);
+}
+
+/// Reads a plain text as a trace, in blocks of several sizes.
+///
+/// # Panics
+/// When the blocks make a difference, or the `args` of an element are no JSON.
+pub fn reader(bytes: &[u8]) {
+    // Where damage cuts compressed text depends on the steps in which it is unpacked; see `opener`.
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        let _ = read_text(bytes);
+    }
+}
+
+/// Reads a text as a time of a trace and as what a user may type.
+///
+/// # Panics
+/// When a time written exactly is not read back, or is far from what a float makes of the text.
+pub fn time_text(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Time::Ns(ns) = parse_microseconds(text) {
+        let sign = if ns < 0 { "-" } else { "" };
+        let (whole, rest) = (ns.unsigned_abs() / 1000, ns.unsigned_abs() % 1000);
+        let exact = format!("{sign}{whole}.{rest:03}");
+        assert_eq!(parse_microseconds(&exact), Time::Ns(ns), "{text}");
+        if let Ok(float) = text.parse::<f64>() {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "it is compared as closely as floats allow"
+            )]
+            let off = (float * 1000.0 - ns as f64).abs();
+            assert!(off <= 1.0 + float.abs() * 1e-12, "{text} is not {ns} ns");
+        }
+    }
+    if let Ok(ns) = veloq_core::parse_time(text) {
+        assert_eq!(veloq_core::parse_time(&format!("{ns}ns")), Ok(ns), "{text}");
+    }
+    if let Ok((Some(low), Some(high))) = veloq_core::parse_duration_filter(text) {
+        assert!(low <= high, "{text}");
+    }
+}
+
+/// Puts bytes in the place of something that is stored of a trace, and asks every verb that needs no row.
+///
+/// The first byte tells what is replaced: the file of the manifest, what the manifest says, or one of the
+/// tables. Checksums are made to agree.
+///
+/// # Panics
+/// When a verb does, or the trace is not opened.
+pub fn sidecar(bytes: &[u8]) {
+    let Some((what, content)) = bytes.split_first() else {
+        return;
+    };
+    let at = usize::from(*what) % (2 + TABLES.len());
+    let forgery = match (at, std::str::from_utf8(content)) {
+        (0, _) => Forgery::ManifestFile(content),
+        (1, Ok(body)) => Forgery::Manifest(body),
+        (1, Err(_)) => return,
+        _ => Forgery::Table(at - 2, content),
+    };
+    let stored = Stored::of_process();
+    for (path, content) in &stored.intact {
+        fs::write(path, content).expect("the folder takes a file");
+    }
+    forge(&stored.tables, forgery).expect("what is stored was intact");
+    // A manifest that says what no trace says may be refused; what it says may be odd.
+    let Ok(session) = prep::open(&stored.input, &options()) else {
+        return;
+    };
+    for verb in VERBS {
+        let _ = verb.run_json(&session, json!({}));
+    }
+}
+
+fn options() -> PrepOptions<'static> {
+    PrepOptions {
+        threads: Some(1),
+        ..PrepOptions::default()
+    }
+}
+
+/// A trace with its tables.
+struct Stored {
+    input: Input,
+    tables: PathBuf,
+    /// The files of the tables and the manifest.
+    intact: Vec<(PathBuf, Vec<u8>)>,
+    _folder: TempDir,
+}
+
+impl Stored {
+    fn of_process() -> &'static Self {
+        static STORED: OnceLock<Stored> = OnceLock::new();
+        STORED.get_or_init(|| {
+            let folder = TempDir::new().expect("there is a folder for temporary files");
+            let path = folder.path().join("trace.json");
+            let fixture = "../../fixtures/pytorch/one_kernel.pt.trace.json";
+            fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture), &path)
+                .expect("the fixture is there");
+            let input = Input::new(path);
+            let session = prep::open(&input, &options()).expect("the fixture is a trace");
+            let tables = PathBuf::from(session.artifact_dir());
+            let files = fs::read_dir(&tables).expect("the tables are there");
+            let intact = files
+                .map(|file| file.expect("the folder can be read").path())
+                .map(|path| (path.clone(), fs::read(path).expect("the file can be read")))
+                .collect();
+            Self {
+                input,
+                tables,
+                intact,
+                _folder: folder,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What fuzzing found worth keeping goes through the very functions that it called.
+    #[test]
+    fn corpora_are_replayed() {
+        type Target = fn(&[u8]);
+        let targets: [(&str, Target); 4] = [
+            ("opener", opener),
+            ("reader", reader),
+            ("time_text", time_text),
+            ("sidecar", sidecar),
+        ];
+        for (name, target) in targets {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../tests/fuzz/corpus")
+                .join(name);
+            let mut files: Vec<_> = fs::read_dir(&folder)
+                .unwrap()
+                .map(|file| file.unwrap().path())
+                .collect();
+            files.sort();
+            assert!(files.len() > 1, "{} is a corpus", folder.display());
+            for file in files {
+                let bytes = fs::read(&file).unwrap();
+                std::panic::catch_unwind(|| target(&bytes)).unwrap_or_else(|_| panic!("{}", file.display()));
+            }
+        }
+    }
+}
