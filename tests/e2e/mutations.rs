@@ -42,10 +42,12 @@ const STRETCH_BYTES: usize = 100_000;
 /// What was seen of all mutants.
 #[derive(Debug, Default)]
 struct Tally {
+    count: u64,
     mutants: BTreeMap<String, u64>,
     outcomes: BTreeMap<String, u64>,
-    slowest: Duration,
-    peak_kb: u64,
+    /// The slowest call, and the one that took most memory, in kilobytes.
+    slowest: (Duration, String),
+    largest: (u64, String),
 }
 
 #[test]
@@ -155,6 +157,7 @@ fn write_mutant(lab: &Lab, texts: &[Text], rng: &mut Rng, tally: &mut Tally) -> 
             }
         }
     };
+    tally.count += 1;
     *tally.mutants.entry(what).or_default() += 1;
     lab.write(name, bytes)
 }
@@ -197,8 +200,15 @@ fn ask(lab: &Lab, trace: &str, rng: &mut Rng, tally: &mut Tally) -> Result<(), S
 fn checked_answer(lab: &Lab, words: &[&str], tally: &mut Tally) -> Result<Value, String> {
     let start = Instant::now();
     let (called, peak_kb) = run_watched(lab, words)?;
-    tally.slowest = tally.slowest.max(start.elapsed());
-    tally.peak_kb = tally.peak_kb.max(peak_kb);
+    let (time, line) = (start.elapsed(), || {
+        format!("mutant {}: {}", tally.count, called.line)
+    });
+    if time > tally.slowest.0 {
+        tally.slowest = (time, line());
+    }
+    if peak_kb > tally.largest.0 {
+        tally.largest = (peak_kb, line());
+    }
     let wrong = |what: String| {
         Err(format!(
             "{}: {what}\n{}{}",
@@ -243,13 +253,14 @@ fn run_watched(lab: &Lab, words: &[&str]) -> Result<(Called, u64), String> {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
+        // Not at once: for an instant, a new process shows the memory of the one that started it.
+        sleep(LOOK);
         peak_kb = peak_kb.max(peak_of(child.id()));
         if start.elapsed() > PATIENCE {
             child.kill().unwrap();
             child.wait().unwrap();
             return Err(format!("{line}: no end after {PATIENCE:?}"));
         }
-        sleep(LOOK);
     };
     let read = |path: &Path| {
         String::from_utf8(fs::read(path).unwrap()).map_err(|_| format!("{line}: not UTF-8 is printed"))
