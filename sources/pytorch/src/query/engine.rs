@@ -1,6 +1,6 @@
 //! The DataFusion session over a trace's tables; the only place that names a runtime or blocks on one.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -116,12 +116,14 @@ impl Engine {
         plan: impl FnOnce(DataFrame) -> Result<DataFrame, DataFusionError>,
     ) -> Result<Vec<RecordBatch>, Error> {
         let frame = plan(self.table(table)?)?;
-        let answered = self.runtime.block_on(async {
-            let task = Arc::new(frame.task_ctx());
-            let physical = frame.create_physical_plan().await?;
-            collect_partitioned(physical, task).await
-        });
-        let partitions = self.checked(answered.map_err(Error::Query))?;
+        let partitions = self.checked(|| {
+            let partitions = self.runtime.block_on(async {
+                let task = Arc::new(frame.task_ctx());
+                let physical = frame.create_physical_plan().await?;
+                collect_partitioned(physical, task).await
+            });
+            Ok(partitions?)
+        })?;
         Ok(partitions.into_iter().flatten().collect())
     }
 
@@ -150,11 +152,11 @@ impl Engine {
                 Ok(folded)
             })
         };
-        let streams = self.runtime.block_on(async {
-            let task = Arc::new(frame.task_ctx());
-            execute_stream_partitioned(frame.create_physical_plan().await?, task)
-        });
-        let folded = streams.map_err(Error::Query).and_then(|streams| {
+        self.checked(|| {
+            let streams = self.runtime.block_on(async {
+                let task = Arc::new(frame.task_ctx());
+                execute_stream_partitioned(frame.create_physical_plan().await?, task)
+            })?;
             let part = &part;
             thread::scope(|scope| {
                 let mut streams = streams.into_iter();
@@ -166,19 +168,22 @@ impl Engine {
                     .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
                 first.into_iter().chain(others).collect()
             })
-        });
-        self.checked(folded)
+        })
     }
 
     /// Passes on an answer when the tables it was read from were whole and are still those of the trace.
-    fn checked<T>(&self, answer: Result<T, Error>) -> Result<T, Error> {
+    fn checked<T>(&self, ask: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        // On some damage, readers of Parquet panic. Nothing they leave behind is used afterwards.
+        let answer = catch_unwind(AssertUnwindSafe(ask)).unwrap_or(Err(Error::Internal {
+            what: "a table cannot be made out",
+        }));
         // Another process may have put the tables of a newer trace in the place of those that were checked.
         if !self.sidecar.is_current() {
             return Err(Error::TablesReplaced);
         }
         match answer {
-            Err(Error::Query(error)) => Err(match self.sidecar.verify() {
-                Ok(()) => Error::Query(error),
+            Err(error @ (Error::Query(_) | Error::Internal { .. })) => Err(match self.sidecar.verify() {
+                Ok(()) => error,
                 Err(damage) => Error::TablesDamaged(damage.to_string()),
             }),
             answer => answer,
