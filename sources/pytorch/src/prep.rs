@@ -68,9 +68,10 @@ pub(crate) fn open(input: &Input, options: &PrepOptions<'_>) -> Result<TraceSess
 }
 
 fn strict_error(damage: &Damage) -> ReadError {
-    if damage.is_truncation {
+    if let (true, Some(offset)) = (damage.is_truncation, damage.byte_offset) {
         return ReadError::Truncated {
-            offset: damage.byte_offset,
+            offset,
+            index: damage.index,
         };
     }
     ReadError::Damaged {

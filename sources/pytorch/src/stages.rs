@@ -11,7 +11,7 @@ use crate::kineto::block::BlockSink;
 use crate::kineto::error::ReadError;
 use crate::kineto::event::Event;
 use crate::kineto::metadata::Header;
-use crate::kineto::reader::{Collector, Document, ReadOptions, read};
+use crate::kineto::reader::{Collector, Document, First, ReadOptions, read};
 use crate::open::TextReader;
 use crate::open_error::OpenError;
 
@@ -41,7 +41,7 @@ pub fn unpack(path: &Path) -> std::io::Result<u64> {
 struct Counter(u64);
 
 impl BlockSink for Counter {
-    fn event(&mut self, _: u64, _: &Event<'_>) {
+    fn event(&mut self, _: u64, _: u64, _: &Event<'_>) {
         self.0 += 1;
     }
 }
@@ -53,7 +53,7 @@ impl Collector for Counter {
         Self::default()
     }
 
-    fn absorb(&mut self, block: Self, _: u64) -> Result<(), ReadError> {
+    fn absorb(&mut self, block: Self, _: First) -> Result<(), ReadError> {
         self.0 += block.0;
         Ok(())
     }

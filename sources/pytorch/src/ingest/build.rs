@@ -71,7 +71,7 @@ pub(crate) fn build(input: &Path, place: &Workplace<'_>) -> Result<Built, OpenEr
         collected: &collected,
         derived: &derived,
         header: &header,
-        reading: &reading(&document),
+        reading: &reading(&document, first_untimed(&collected, &derived)),
         worker: worker_in_file_name(&file_name).map(str::to_owned),
     };
     let rows = TABLES.map(|table| {
@@ -189,41 +189,46 @@ pub(crate) fn write_tables(
     })
 }
 
+/// Returns the first row without a usable time, if there is any, as damage.
+fn first_untimed(collected: &Collected, derived: &Derived) -> Option<Damage> {
+    let firsts = [&collected.invalid_times, &derived.absurd_times].map(|tally| tally.rows.first());
+    let row = *firsts.into_iter().flatten().min()?;
+    let suspect = collected
+        .suspects
+        .binary_search_by_key(&row, |suspect| suspect.row);
+    Some(Damage {
+        what: "a time or a duration is missing or impossible".to_owned(),
+        byte_offset: suspect.ok().map(|at| collected.suspects[at].offset),
+        index: Some(u64::from(collected.rows.index[row as usize])),
+        is_truncation: false,
+    })
+}
+
 /// Returns what reading tells for the inventory.
-fn reading(document: &Document) -> Reading {
+fn reading(document: &Document, untimed: Option<Damage>) -> Reading {
     let told = |is_repaired: bool| {
-        let seen = document
-            .issues
-            .iter()
-            .filter(move |seen| seen.issue.is_repaired() == is_repaired);
-        seen.map(|seen| {
-            (
-                seen.issue.description().to_owned(),
-                seen.count,
-                seen.indices.clone(),
-            )
-        })
-        .collect()
+        let seen = document.issues.iter();
+        seen.filter(|seen| seen.issue.is_repaired() == is_repaired)
+            .cloned()
+            .collect()
     };
     let damage = document.issues.first().map(|seen| Damage {
         what: seen.issue.description().to_owned(),
-        byte_offset: seen.first.offset,
+        byte_offset: Some(seen.first.offset),
         index: seen.first.index,
         is_truncation: false,
     });
-    let truncation = document.truncated_at.map(|offset| Damage {
+    let truncation = document.truncated_at.map(|place| Damage {
         what: "the text ends too early".to_owned(),
-        byte_offset: offset,
-        index: None,
+        byte_offset: Some(place.offset),
+        index: place.index,
         is_truncation: true,
     });
+    let all = damage.into_iter().chain(truncation).chain(untimed);
     Reading {
-        truncated_at: document.truncated_at,
+        truncated_at: document.truncated_at.map(|place| place.offset),
         repaired: told(true),
         skipped: told(false),
-        first_damage: damage
-            .into_iter()
-            .chain(truncation)
-            .min_by_key(|damage| damage.byte_offset),
+        first_damage: all.min_by_key(|damage| damage.byte_offset.unwrap_or(u64::MAX)),
     }
 }

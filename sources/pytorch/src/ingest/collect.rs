@@ -9,13 +9,14 @@ use crate::kineto::block::BlockSink;
 use crate::kineto::category::{Category, Classified, category_of, classify};
 use crate::kineto::error::ReadError;
 use crate::kineto::event::Event;
-use crate::kineto::reader::Collector;
+use crate::kineto::reader::{Collector, First};
 use crate::kineto::scalar::Scalar;
 use crate::kineto::time::Time;
 use crate::link::Tally;
 use crate::row::RowType;
 
 use super::columns::{Flow, Id, NO_ROW, NONE, Named, Placement, Rows, Sequence, Strings, TrackKey, Tracks};
+use super::derive::ABSURD_NS;
 use super::names::TrackNames;
 
 /// The raw args of a run of rows, on their way to the `args` table.
@@ -46,6 +47,7 @@ pub(crate) struct Block {
     args: ArgsRun,
     counts: Counts,
     invalid_times: Tally,
+    suspects: Vec<Suspect>,
     /// The category, and the track, of the event before: neighbours mostly share both.
     last_category: Option<(String, u32, Category)>,
     last_track: Option<(TrackKey, u32)>,
@@ -62,7 +64,20 @@ pub(crate) struct Collected {
     pub(crate) counts: Counts,
     /// Rows whose time or duration is missing, negative or unreadable.
     pub(crate) invalid_times: Tally,
+    /// Rows whose time may turn out to be of no use, in file order; not all of them where there are many.
+    pub(crate) suspects: Vec<Suspect>,
 }
+
+/// A row whose time may be of no use: the place of its element is kept, for all others it is not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Suspect {
+    pub(crate) row: u32,
+    /// Byte offset of its element in the unpacked text.
+    pub(crate) offset: u64,
+}
+
+/// Suspects kept of a block; the first that matters is among them.
+const SUSPECTS: usize = 16;
 
 /// Takes up blocks in file order, and passes their args on.
 pub(crate) struct Gatherer {
@@ -192,7 +207,21 @@ impl Block {
         (start, dur)
     }
 
-    fn row(&mut self, index: u32, event: &Event<'_>, category_number: u32, category: Category) {
+    /// Keeps the place of a row without a time, or with one far from that of the row before: which times are
+    /// absurd is known only when all are.
+    fn suspect(&mut self, row: u32, offset: u64, start_ns: i64, dur_ns: i64) {
+        if self.suspects.len() == SUSPECTS {
+            return;
+        }
+        let before = self.rows.start_ns.last().copied().unwrap_or(NONE);
+        let is_far = before == NONE || before.saturating_sub(start_ns).saturating_abs() > ABSURD_NS;
+        // An unknown time is less than any.
+        if start_ns <= 0 || dur_ns == NONE || dur_ns > ABSURD_NS || is_far {
+            self.suspects.push(Suspect { row, offset });
+        }
+    }
+
+    fn row(&mut self, index: u32, offset: u64, event: &Event<'_>, category_number: u32, category: Category) {
         let row = self.rows.numbers().end;
         let name = event.name.as_deref();
         let process = if let Scalar::Text(text) = &event.pid {
@@ -205,6 +234,7 @@ impl Block {
             is_reclassified,
         } = classify(category, event.phase, name.unwrap_or_default(), process);
         let (start_ns, dur_ns) = self.times(event, row);
+        self.suspect(row, offset, start_ns, dur_ns);
         let track = self.track(event);
         let name = name.map_or(NO_ROW, |name| self.strings.intern(name));
         let shape = match event.input_dims {
@@ -287,7 +317,7 @@ fn placement(event: &Event<'_>) -> Placement {
 }
 
 impl BlockSink for Block {
-    fn event(&mut self, index: u64, event: &Event<'_>) {
+    fn event(&mut self, index: u64, offset: u64, event: &Event<'_>) {
         let (category_number, category) = self.category(event);
         *self.counts.categories.entry(category_number).or_default() += 1;
         *self.counts.phases.entry(event.phase).or_default() += 1;
@@ -296,7 +326,7 @@ impl BlockSink for Block {
             b'M' => self.metadata(event),
             _ => {
                 let index = u32::try_from(index).expect("a block holds far less than 2^32 elements");
-                self.row(index, event, category_number, category);
+                self.row(index, offset, event, category_number, category);
             }
         }
     }
@@ -309,7 +339,8 @@ impl Collector for Gatherer {
         Block::default()
     }
 
-    fn absorb(&mut self, mut block: Self::Block, first_index: u64) -> Result<(), ReadError> {
+    fn absorb(&mut self, mut block: Self::Block, first: First) -> Result<(), ReadError> {
+        let first_index = first.index;
         let last = block.rows.index.last().map_or(0, |last| u64::from(*last)) + first_index;
         let total = self.collected.rows.len() as u64 + block.rows.len() as u64;
         if last.max(total) >= u64::from(u32::MAX) {
@@ -324,6 +355,7 @@ impl Collector for Gatherer {
             names,
             counts,
             invalid_times,
+            suspects,
         } = &mut self.collected;
         let string_map: Vec<u32> = block.strings.iter().map(|text| strings.intern(text)).collect();
         let id = |id: Id| {
@@ -373,6 +405,10 @@ impl Collector for Gatherer {
             *counts.phases.entry(phase).or_default() += count;
         }
         invalid_times.append(block.invalid_times, first_row);
+        suspects.extend(block.suspects.into_iter().map(|suspect| Suspect {
+            row: suspect.row + first_row,
+            offset: suspect.offset + first.offset,
+        }));
         if !block.args.index.is_empty() {
             for index in &mut block.args.index {
                 *index += first_index;

@@ -97,7 +97,7 @@ pub(crate) fn derive(collected: &mut Collected, header: &Header, file_rank: Opti
 
 /// A row this far from the middle of all rows did not happen in the capture: 60 days. Captures last
 /// seconds to hours; times relative to a process's start reach 91 days, but all of them alike.
-const ABSURD_NS: i64 = 60 * 24 * 3_600 * 1_000_000_000;
+pub(super) const ABSURD_NS: i64 = 60 * 24 * 3_600 * 1_000_000_000;
 
 /// Takes rows with absurd times out of time: their start becomes unknown.
 ///

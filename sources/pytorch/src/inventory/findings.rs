@@ -3,6 +3,7 @@
 use veloq_core::{Finding, Severity, Trust};
 
 use crate::ingest::columns::Rows;
+use crate::kineto::issues::Seen;
 use crate::link::Tally;
 use crate::row::RowId;
 
@@ -66,6 +67,18 @@ impl<'a> Findings<'a> {
             let row_ids = tally.rows.iter().map(row_id).collect();
             self.push(kind, tally.count, row_ids, detail);
         }
+    }
+
+    /// Adds a finding on elements as they are in the text; those that are rows are named by their ids.
+    pub(crate) fn on_elements(&mut self, kind: &Kind, seen: &Seen) {
+        let row_id = |index: &u64| {
+            let at = self.rows.index.binary_search(&u32::try_from(*index).ok()?).ok()?;
+            let row_type = self.rows.row_type[at];
+            let index = self.rows.index[at];
+            Some(RowId { row_type, index }.to_string())
+        };
+        let row_ids = seen.indices.iter().filter_map(row_id).collect();
+        self.push(kind, seen.count, row_ids, seen.detail());
     }
 
     /// Adds a finding on the trace as a whole.

@@ -179,7 +179,8 @@ pub(crate) struct Inventory {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Damage {
     pub(crate) what: String,
-    pub(crate) byte_offset: u64,
+    /// In the unpacked text, where known.
+    pub(crate) byte_offset: Option<u64>,
     pub(crate) index: Option<u64>,
     /// Whether the text ends here, too early.
     pub(crate) is_truncation: bool,

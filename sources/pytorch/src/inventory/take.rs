@@ -9,6 +9,7 @@ use crate::ingest::collect::Collected;
 use crate::ingest::columns::{NO_ROW, NONE};
 use crate::ingest::derive::Derived;
 use crate::interval::union;
+use crate::kineto::issues::Seen;
 use crate::kineto::metadata::Header;
 use crate::kineto::names::{is_graph_launch, is_launch};
 use crate::link::Tally;
@@ -26,10 +27,10 @@ use super::{
 pub(crate) struct Reading {
     /// Byte offset in the unpacked text at which it ends too early.
     pub(crate) truncated_at: Option<u64>,
-    /// Elements whose text was repaired, by what was wrong, with up to three indices.
-    pub(crate) repaired: Vec<(String, u64, Vec<u64>)>,
-    /// Elements that were passed over, likewise.
-    pub(crate) skipped: Vec<(String, u64, Vec<u64>)>,
+    /// What was repaired.
+    pub(crate) repaired: Vec<Seen>,
+    /// What was passed over.
+    pub(crate) skipped: Vec<Seen>,
     pub(crate) first_damage: Option<Damage>,
 }
 
@@ -463,30 +464,12 @@ fn trust(parts: &Parts<'_>, evidence: &Evidence, rank: Option<i64>, reading: &Re
             detail,
         );
     }
-    let as_ids = |indices: &[u64]| {
-        indices
-            .iter()
-            .map(|index| format!("other:{index}"))
-            .collect::<Vec<_>>()
-    };
-    for (what, count, indices) in &reading.repaired {
-        let detail = format!("{count} elements were repaired: {what}.");
-        found.push(
-            &kind(code::REPAIRED, Info, &["args", "name"]),
-            *count,
-            as_ids(indices),
-            detail,
-        );
+    for seen in &reading.repaired {
+        found.on_elements(&kind(code::REPAIRED, Info, &["args", "name"]), seen);
     }
-    for (what, count, indices) in &reading.skipped {
-        let detail = format!("{count} elements were passed over: {what}.");
+    for seen in &reading.skipped {
         let affects = &["event_count", "count", "total_ns"];
-        found.push(
-            &kind(code::SKIPPED_EVENTS, Warning, affects),
-            *count,
-            as_ids(indices),
-            detail,
-        );
+        found.on_elements(&kind(code::SKIPPED_EVENTS, Warning, affects), seen);
     }
     let mut invalid = collected.invalid_times.clone();
     invalid.append(derived.absurd_times.clone(), 0);

@@ -3,13 +3,15 @@
 use super::event::Event;
 use super::issues::{Issue, Issues, Place};
 use super::recover::{boundary_after, repair};
+use super::root::find_elements;
 use super::scan::{Scanner, Stop};
 
 /// Receives the elements of one block.
 pub(crate) trait BlockSink: Send {
     /// Takes up an element. Indices count from the block's start; flow markers have none of their own and
-    /// come with that of the element after them.
-    fn event(&mut self, index: u64, event: &Event<'_>);
+    /// come with that of the element after them. `offset` is where the element begins, in bytes from the
+    /// block's start.
+    fn event(&mut self, index: u64, offset: u64, event: &Event<'_>);
 }
 
 /// A run of elements, cut out of the text somewhere.
@@ -214,7 +216,8 @@ impl<S: BlockSink> Parser<'_, S> {
             return;
         }
         self.events += u64::from(event.phase != 0);
-        self.sink.event(self.elements, event);
+        let offset = self.utf8.in_bytes(start) as u64;
+        self.sink.event(self.elements, offset, event);
         if !event.is_flow() {
             self.elements += 1;
         }
@@ -226,6 +229,9 @@ impl<S: BlockSink> Parser<'_, S> {
         match scanner.event() {
             Ok(event) => {
                 let end = scanner.at();
+                if event.is_empty() {
+                    self.holds_second_trace(start, end);
+                }
                 if !self.utf8.replaced.is_empty() && self.utf8.is_replaced_within(start, end) {
                     self.issue(Issue::InvalidUtf8, start);
                 }
@@ -233,7 +239,22 @@ impl<S: BlockSink> Parser<'_, S> {
                 Ok(end)
             }
             Err(Stop::End) if !self.block.is_last => Err(End::Within),
+            Err(Stop::TooDeep) => self.too_deep(start),
             Err(Stop::End | Stop::Fault(_)) => self.recover(start),
+        }
+    }
+
+    /// Passes over the element at `start`, which is nested too deeply; returns the position behind it.
+    fn too_deep(&mut self, start: usize) -> Result<usize, End> {
+        let mut scanner = Scanner::new(self.text, start);
+        match scanner.skip_nested() {
+            Ok(()) => {
+                self.issue(Issue::TooDeep, start);
+                self.elements += 1;
+                Ok(scanner.at())
+            }
+            Err(Stop::End) if !self.block.is_last => Err(End::Within),
+            Err(_) => self.recover(start),
         }
     }
 
@@ -247,6 +268,7 @@ impl<S: BlockSink> Parser<'_, S> {
                 Ok(scanner.at())
             }
             Err(Stop::End) if !self.block.is_last => Err(End::Within),
+            Err(Stop::TooDeep) => self.too_deep(start),
             Err(Stop::End | Stop::Fault(_)) => self.recover(start),
         }
     }
@@ -264,17 +286,32 @@ impl<S: BlockSink> Parser<'_, S> {
                 break;
             };
             first_end.get_or_insert(end);
+            if self.holds_second_trace(start, end) {
+                break;
+            }
             if self.take_repaired(start, end) {
                 return Ok(end);
             }
             from = end;
         }
         let Some(end) = first_end else {
+            self.holds_second_trace(start, self.text.len());
             return Err(End::Truncated);
         };
         self.issue(Issue::Unreadable, start);
         self.elements += 1;
         Ok(end)
+    }
+
+    /// Notes it when the head of another trace is in an element that is damaged or no event: two processes that write to one
+    /// file overwrite each other's elements block by block, and one whose writer was killed may have been
+    /// written on to. What can be made out then belongs to either.
+    fn holds_second_trace(&mut self, start: usize, end: usize) -> bool {
+        let is_there = find_elements(&self.text[start..end]).is_some();
+        if is_there {
+            self.issue(Issue::SecondTrace, start);
+        }
+        is_there
     }
 
     fn take_repaired(&mut self, start: usize, end: usize) -> bool {
@@ -288,7 +325,10 @@ impl<S: BlockSink> Parser<'_, S> {
             (repaired.wrong.strings, Issue::UnescapedString),
             (repaired.wrong.values, Issue::InvalidValue),
             (repaired.wrong.commas, Issue::Comma),
-            (self.utf8.is_replaced_within(start, end), Issue::InvalidUtf8),
+            (
+                repaired.wrong.characters || self.utf8.is_replaced_within(start, end),
+                Issue::InvalidUtf8,
+            ),
         ] {
             if is_wrong {
                 self.issue(issue, start);

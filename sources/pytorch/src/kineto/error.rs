@@ -24,15 +24,21 @@ pub(crate) enum ReadError {
     #[error("`{}` is not a trace: it is {}", path.display(), what.description())]
     NotATrace { path: PathBuf, what: LookAlike },
 
-    #[error("the input is damaged at byte {offset}{}: {what}", at_element(*index))]
+    #[error("the input is damaged{}{}: {what}", at_byte(*offset), at_element(*index))]
     Damaged {
         what: String,
-        offset: u64,
+        offset: Option<u64>,
         index: Option<u64>,
     },
 
-    #[error("the input ends too early, at byte {offset} of its text")]
-    Truncated { offset: u64 },
+    #[error("the input ends too early, at byte {offset} of its text{}", at_element(*index))]
+    Truncated { offset: u64, index: Option<u64> },
+
+    #[error(
+        "two traces are mixed up in the input: another one begins at byte {offset} of its text{}",
+        at_element(*index)
+    )]
+    Interleaved { offset: u64, index: Option<u64> },
 
     #[error("the input is damaged beyond use: {unreadable} of {elements} elements cannot be made out")]
     BeyondUse { unreadable: u64, elements: u64 },
@@ -45,6 +51,12 @@ pub(crate) enum ReadError {
 
     #[error("interrupted")]
     Interrupted,
+}
+
+fn at_byte(offset: Option<u64>) -> String {
+    offset
+        .map(|offset| format!(" at byte {offset}"))
+        .unwrap_or_default()
 }
 
 fn at_element(index: Option<u64>) -> String {
@@ -70,6 +82,7 @@ impl Explain for ReadError {
             Self::NotATrace { .. } => "input.not_a_trace",
             Self::NothingUnpacked { .. } | Self::Damaged { .. } | Self::BeyondUse { .. } => "input.damaged",
             Self::Truncated { .. } => "input.truncated",
+            Self::Interleaved { .. } => "input.interleaved",
             Self::HeadTooLarge { .. } => "limit.header_size",
             Self::TooManyElements => "limit.elements",
             Self::Interrupted => "limit.interrupted",
@@ -107,7 +120,7 @@ impl Explain for ReadError {
             Self::Damaged { .. } | Self::Truncated { .. } => {
                 "Without --strict, what can be read is answered and the damage is reported."
             }
-            Self::BeyondUse { .. } => {
+            Self::BeyondUse { .. } | Self::Interleaved { .. } => {
                 "Two processes may have written to one file at once; record each rank into a file of its own."
             }
             Self::Io { .. } | Self::HeadTooLarge { .. } | Self::TooManyElements | Self::Interrupted => {

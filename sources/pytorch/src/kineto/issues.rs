@@ -5,7 +5,7 @@
 pub(crate) enum Issue {
     /// Quotes, control bytes or backslashes stood unescaped in a string.
     UnescapedString,
-    /// Bytes that are not UTF-8; replaced by U+FFFD.
+    /// Bytes that are not UTF-8, or half a surrogate pair; replaced by U+FFFD.
     InvalidUtf8,
     /// `NaN`, `inf`, `N/A` or nothing in place of a value.
     InvalidValue,
@@ -15,12 +15,18 @@ pub(crate) enum Issue {
     Unreadable,
     /// An element that is no object, or an object without anything of an event.
     NoEvent,
+    /// An element that is nested deeper than any event.
+    TooDeep,
     /// An element larger than is ever kept in memory.
     Oversized,
+    /// Another trace begins within an element: the text of two writers is mixed up.
+    SecondTrace,
     /// The root's keys are damaged; those behind the damage are not known.
     Header,
-    /// Compressed data that is damaged, or that something else follows.
+    /// Compressed data that does not match its checksum, or that ends too early.
     Compression,
+    /// Something follows the end of the trace.
+    Foreign,
 }
 
 impl Issue {
@@ -32,18 +38,26 @@ impl Issue {
         )
     }
 
+    /// Returns whether it is a matter of elements, and not of what is around them.
+    fn is_of_elements(self) -> bool {
+        !matches!(self, Self::Header | Self::Compression | Self::Foreign)
+    }
+
     /// Returns what is wrong, in words.
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::UnescapedString => "unescaped characters in strings",
-            Self::InvalidUtf8 => "bytes that are not UTF-8",
+            Self::InvalidUtf8 => "bytes that are not UTF-8, or half a surrogate pair",
             Self::InvalidValue => "values that are not JSON (NaN, inf, N/A)",
             Self::Comma => "commas too many or too few",
             Self::Unreadable => "damaged beyond repair",
             Self::NoEvent => "no events",
             Self::Oversized => "larger than any event",
+            Self::TooDeep => "nested deeper than any event",
+            Self::SecondTrace => "another trace begins in it",
             Self::Header => "damaged keys beside the events",
-            Self::Compression => "damaged or foreign data behind the compressed trace",
+            Self::Compression => "the compressed data does not match its checksum, or ends too early",
+            Self::Foreign => "data behind the end of the trace",
         }
     }
 }
@@ -64,6 +78,30 @@ pub(crate) struct Seen {
     pub(crate) count: u64,
     pub(crate) first: Place,
     pub(crate) indices: Vec<u64>,
+}
+
+impl Seen {
+    /// Returns what was done about it, as a sentence.
+    pub(crate) fn detail(&self) -> String {
+        let (count, what) = (self.count, self.issue.description());
+        if !self.issue.is_of_elements() {
+            return match self.issue {
+                Issue::Compression => format!("Any part of the text may be damaged: {what}."),
+                _ => format!("Passed over: {what}."),
+            };
+        }
+        let deed = if self.issue.is_repaired() {
+            "repaired"
+        } else {
+            "passed over"
+        };
+        let indices: Vec<String> = self.indices.iter().map(u64::to_string).collect();
+        let dots = if count > indices.len() as u64 { ", …" } else { "" };
+        format!(
+            "{count} elements were {deed}: {what} (at index {}{dots}).",
+            indices.join(", ")
+        )
+    }
 }
 
 /// All damage of a text.
@@ -115,6 +153,14 @@ impl Issues {
     /// Returns the damage that comes first in the text.
     pub(crate) fn first(&self) -> Option<&Seen> {
         self.0.iter().min_by_key(|seen| seen.first.offset)
+    }
+
+    /// Returns where damage of a kind was seen first.
+    pub(crate) fn place_of(&self, issue: Issue) -> Option<Place> {
+        self.0
+            .iter()
+            .find(|seen| seen.issue == issue)
+            .map(|seen| seen.first)
     }
 
     /// Returns how many elements were passed over as damaged beyond repair.

@@ -7,6 +7,8 @@
 
 use std::fmt::Write as _;
 
+use super::scan::{UnicodeEscape, unicode_escape};
+
 /// The keys with which elements begin, in whatever order writers put them.
 const FIRST_KEYS: [&str; 11] = [
     "ph", "name", "cat", "ts", "pid", "tid", "args", "dur", "id", "s", "bp",
@@ -104,7 +106,7 @@ pub(super) fn last_cut(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Returns whether an element seems to end before the brace at `at`, and another to start there.
-fn is_between(bytes: &[u8], at: usize) -> bool {
+pub(super) fn is_between(bytes: &[u8], at: usize) -> bool {
     let before = |at: usize| {
         bytes[..at]
             .iter()
@@ -118,6 +120,7 @@ fn is_between(bytes: &[u8], at: usize) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) strings: bool,
+    pub(super) characters: bool,
     pub(super) values: bool,
     pub(super) commas: bool,
 }
@@ -315,6 +318,11 @@ impl Repair<'_> {
                     self.out.push_str("\\\"");
                     self.wrong.strings = true;
                 }
+                b'\\' if self.is_half_character(at) => {
+                    self.out.push_str("\\ufffd");
+                    self.wrong.characters = true;
+                    at += 5;
+                }
                 b'\\' => {
                     let length = self.escape_at(at);
                     if length == 0 {
@@ -335,18 +343,26 @@ impl Repair<'_> {
         }
     }
 
+    /// Returns whether half a surrogate pair is escaped at `at`.
+    fn is_half_character(&self, at: usize) -> bool {
+        self.bytes.get(at + 1) == Some(&b'u')
+            && match unicode_escape(self.bytes, at) {
+                UnicodeEscape::Half => true,
+                // What would follow the first half is cut off.
+                UnicodeEscape::Cut => self.bytes.len() >= at + 6,
+                UnicodeEscape::Character(_) | UnicodeEscape::None => false,
+            }
+    }
+
     /// Returns the length of the valid escape at `at`, or 0.
     fn escape_at(&self, at: usize) -> usize {
         match self.bytes.get(at + 1) {
             // A backslash before the quote that ends the string is a path's last one, not an escape.
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-            Some(b'u') => {
-                let is_hex = self
-                    .bytes
-                    .get(at + 2..at + 6)
-                    .is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit));
-                if is_hex { 6 } else { 0 }
-            }
+            Some(b'u') => match unicode_escape(self.bytes, at) {
+                UnicodeEscape::Character(length) => length,
+                UnicodeEscape::Half | UnicodeEscape::None | UnicodeEscape::Cut => 0,
+            },
             _ => 0,
         }
     }
@@ -390,6 +406,14 @@ mod tests {
             r#"{"name":"a\u000ab\u0001"}"#
         );
         assert_eq!(repaired(r#"{"name":"C:\temp\x"}"#), r#"{"name":"C:\temp\\x"}"#);
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced() {
+        assert_eq!(
+            repaired(r#"{"a":"\ud83d\ude00","b":"\ud800x","c":"\udc00\ud800"}"#),
+            r#"{"a":"\ud83d\ude00","b":"\ufffdx","c":"\ufffd\ufffd"}"#
+        );
     }
 
     #[test]

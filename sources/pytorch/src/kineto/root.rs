@@ -141,7 +141,7 @@ fn parse_object_head(text: &str, mut scanner: Scanner<'_>, is_last: bool) -> Hea
 }
 
 /// Returns the position behind `"traceEvents": [`.
-fn find_elements(text: &str) -> Option<usize> {
+pub(super) fn find_elements(text: &str) -> Option<usize> {
     const KEY: &str = "\"traceEvents\"";
     text.match_indices(KEY).find_map(|(at, _)| {
         let mut scanner = Scanner::new(text, at + KEY.len());
@@ -168,6 +168,8 @@ pub(crate) struct Tail {
     pub(crate) keys: RootKeys,
     pub(crate) is_damaged: bool,
     pub(crate) is_closed: bool,
+    /// Where the root object ends, if it was read up to there.
+    pub(crate) end: Option<usize>,
 }
 
 /// Reads the keys behind the elements; `text` begins behind the array's bracket.
@@ -185,10 +187,11 @@ pub(crate) fn parse_tail(text: &str) -> Tail {
             Ok(Step::Key) => {}
             Ok(Step::End) => {
                 tail.is_closed = true;
+                tail.end = Some(scanner.at());
                 return tail;
             }
             // A second array of elements is no trace's.
-            Ok(Step::Elements) | Err(Stop::Fault(_)) => tail.is_damaged = true,
+            Ok(Step::Elements) | Err(Stop::Fault(_) | Stop::TooDeep) => tail.is_damaged = true,
             Err(Stop::End) => return tail,
         }
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::event::Event;
+use super::recover::is_between;
 use super::scalar::{Scalar, integer, number_id, text_id};
 use super::time::{Time, parse_microseconds};
 
@@ -16,6 +17,8 @@ pub(crate) enum Stop {
     End,
     /// The text is not JSON here.
     Fault(usize),
+    /// Values are nested deeper than any reader of them would follow.
+    TooDeep,
 }
 
 type Scanned<T> = Result<T, Stop>;
@@ -117,6 +120,39 @@ fn hex_unit(text: &str) -> (u32, &str) {
     }
 }
 
+/// What stands at a backslash and `u` in a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnicodeEscape {
+    /// An escape of this length that stands for a character: six bytes, or twelve of a surrogate pair.
+    Character(usize),
+    /// Half a surrogate pair, which stands for nothing.
+    Half,
+    /// No escape.
+    None,
+    /// The text ends too early to tell.
+    Cut,
+}
+
+/// Looks at the backslash at `at`, which a `u` follows.
+pub(super) fn unicode_escape(bytes: &[u8], at: usize) -> UnicodeEscape {
+    let unit = |at: usize| {
+        let digits = bytes.get(at + 2..at + 6)?;
+        let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)?;
+        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    match unit(at) {
+        None if bytes.len() < at + 6 => UnicodeEscape::Cut,
+        None => UnicodeEscape::None,
+        Some(0xdc00..=0xdfff) => UnicodeEscape::Half,
+        Some(0xd800..=0xdbff) if bytes.len() < at + 12 => UnicodeEscape::Cut,
+        Some(0xd800..=0xdbff) => match unit(at + 6) {
+            Some(0xdc00..=0xdfff) if bytes[at + 6..].starts_with(b"\\u") => UnicodeEscape::Character(12),
+            _ => UnicodeEscape::Half,
+        },
+        Some(_) => UnicodeEscape::Character(6),
+    }
+}
+
 impl<'a> Scanner<'a> {
     /// Returns a scanner at a position of a text.
     pub(crate) fn new(text: &'a str, at: usize) -> Self {
@@ -194,10 +230,10 @@ impl<'a> Scanner<'a> {
                     at += match bytes.get(at + 1) {
                         None => return Err(Stop::End),
                         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-                        Some(b'u') => match bytes.get(at + 2..at + 6) {
-                            None => return Err(Stop::End),
-                            Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => 6,
-                            Some(_) => return Err(Stop::Fault(at)),
+                        Some(b'u') => match unicode_escape(bytes, at) {
+                            UnicodeEscape::Character(length) => length,
+                            UnicodeEscape::Cut => return Err(Stop::End),
+                            UnicodeEscape::Half | UnicodeEscape::None => return Err(Stop::Fault(at)),
                         },
                         Some(_) => return Err(Stop::Fault(at)),
                     };
@@ -273,7 +309,7 @@ impl<'a> Scanner<'a> {
                 }
                 open @ (b'{' | b'[') => {
                     if depth == MAX_DEPTH {
-                        return self.fault();
+                        return Err(Stop::TooDeep);
                     }
                     self.at += 1;
                     let is_object = open == b'{';
@@ -316,6 +352,28 @@ impl<'a> Scanner<'a> {
                     }
                     _ => return self.fault(),
                 }
+            }
+        }
+    }
+
+    /// Passes over an object or array however deeply it is nested, counting brackets only; stops where an
+    /// element of a trace seems to begin instead.
+    pub(super) fn skip_nested(&mut self) -> Scanned<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.next_byte()? {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'{' if depth > 0 && is_between(self.bytes(), self.at) => return self.fault(),
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return Ok(());
             }
         }
     }

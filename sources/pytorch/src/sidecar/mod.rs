@@ -58,7 +58,7 @@ use place::Place;
 ///
 /// Raise it with every change of the tables' layout *and* of what their values mean: tables of another
 /// version are built again, tables of the same version are believed.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
 
 /// The tables of a trace, in the order in which they are listed. Each is the file `<name>.parquet`.
 pub(crate) const TABLES: [&str; 5] = ["events", "args", "strings", "tracks", "collectives"];

@@ -35,6 +35,15 @@ const MAX_ELEMENT_BYTES: usize = 64 << 20;
 /// Keys before or behind the elements beyond this size are not kept.
 const MAX_ROOT_BYTES: usize = 64 << 20;
 
+/// Where a block begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct First {
+    /// The index of its first element.
+    pub(crate) index: u64,
+    /// Its place in the unpacked text, in bytes.
+    pub(crate) offset: u64,
+}
+
 /// Makes sinks for blocks, and takes them up in file order.
 pub(crate) trait Collector {
     type Block: BlockSink;
@@ -42,11 +51,11 @@ pub(crate) trait Collector {
     /// Returns an empty block; called on worker threads.
     fn block() -> Self::Block;
 
-    /// Takes up a block whose first element has the given index.
+    /// Takes up a block that begins there.
     ///
     /// # Errors
     /// When there are more elements than can be numbered.
-    fn absorb(&mut self, block: Self::Block, first_index: u64) -> Result<(), ReadError>;
+    fn absorb(&mut self, block: Self::Block, first: First) -> Result<(), ReadError>;
 }
 
 /// How to read.
@@ -74,8 +83,9 @@ impl Default for ReadOptions<'_> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Document {
     pub(crate) keys: RootKeys,
-    /// Where the text ends too early, if it does: behind the last whole element.
-    pub(crate) truncated_at: Option<u64>,
+    /// Where the text ends too early, if it does: behind the last whole element, with the index of the one
+    /// that is missing; or among the keys behind the elements.
+    pub(crate) truncated_at: Option<Place>,
     pub(crate) issues: Issues,
     pub(crate) is_compressed: bool,
     pub(crate) text_bytes: u64,
@@ -307,7 +317,7 @@ struct Merger<'c, C> {
     elements: u64,
     events: u64,
     issues: Issues,
-    truncated_at: Option<u64>,
+    truncated_at: Option<Place>,
     /// Text behind the elements, once they have ended.
     tail: Option<Vec<u8>>,
     is_tail_cut: bool,
@@ -403,7 +413,11 @@ impl<'c, C: Collector> Merger<'c, C> {
             events,
             issues,
         } = parsed;
-        self.collector.absorb(block, self.index)?;
+        let first = First {
+            index: self.index,
+            offset: self.carry_offset,
+        };
+        self.collector.absorb(block, first)?;
         self.issues.append(issues, self.carry_offset, self.index);
         self.index += elements;
         self.elements += elements;
@@ -416,7 +430,7 @@ impl<'c, C: Collector> Merger<'c, C> {
         match end {
             End::Between | End::AfterElement => {}
             End::Closed => self.tail = Some(text),
-            End::Truncated => self.truncated_at = Some(self.carry_offset),
+            End::Truncated => self.truncated_at = Some(self.here()),
             End::Within => {
                 // What stands before the unfinished element was a comma, or nothing.
                 self.is_after_element = false;
@@ -430,13 +444,17 @@ impl<'c, C: Collector> Merger<'c, C> {
         Ok(())
     }
 
-    /// Gives the element in the carry up.
-    fn begin_skipping(&mut self, is_cut_between: bool) {
-        let place = Place {
+    /// The place that was reached.
+    fn here(&self) -> Place {
+        Place {
             offset: self.carry_offset,
             index: Some(self.index),
-        };
-        self.issues.add(Issue::Oversized, place);
+        }
+    }
+
+    /// Gives the element in the carry up.
+    fn begin_skipping(&mut self, is_cut_between: bool) {
+        self.issues.add(Issue::Oversized, self.here());
         self.index += 1;
         self.elements += 1;
         self.carry_offset += self.carry.len() as u64;
@@ -459,7 +477,7 @@ impl<'c, C: Collector> Merger<'c, C> {
             None => {
                 self.carry_offset += piece.text.len() as u64;
                 if piece.is_last {
-                    self.truncated_at = Some(self.carry_offset);
+                    self.truncated_at = Some(self.here());
                 }
                 Ok(())
             }
@@ -488,29 +506,45 @@ impl<'c, C: Collector> Merger<'c, C> {
                 elements: self.elements,
             });
         }
+        if let Some(Place { offset, index }) = self.issues.place_of(Issue::SecondTrace) {
+            return Err(ReadError::Interleaved { offset, index });
+        }
+        let at = |offset: u64| Place { offset, index: None };
         match &self.tail {
             None => {
-                self.truncated_at.get_or_insert(self.carry_offset);
+                self.truncated_at.get_or_insert(self.here());
             }
-            Some(tail) if !self.is_bare_array => {
-                let tail = parse_tail(&ascii_where_invalid(tail));
-                keys.extend(tail.keys);
-                is_damaged |= tail.is_damaged || self.is_tail_cut;
-                if !tail.is_closed && !self.is_tail_cut {
-                    self.truncated_at.get_or_insert(text_bytes);
+            Some(tail) => {
+                let text = ascii_where_invalid(tail);
+                let end = if self.is_bare_array {
+                    Some(0)
+                } else {
+                    let tail = parse_tail(&text);
+                    keys.extend(tail.keys);
+                    is_damaged |= tail.is_damaged || (self.is_tail_cut && tail.end.is_none());
+                    if !tail.is_closed && !self.is_tail_cut {
+                        self.truncated_at.get_or_insert(at(text_bytes));
+                    }
+                    tail.end
+                };
+                // Zeros pad files as blank space does.
+                let is_blank = |c: char| c.is_ascii_whitespace() || c == '\0';
+                if let Some(end) = end
+                    && let Some(behind) = text[end..].find(|c| !is_blank(c))
+                {
+                    let place = at(self.carry_offset + (end + behind) as u64);
+                    self.issues.add(Issue::Foreign, place);
                 }
             }
-            Some(_) => {}
         }
-        let at_end = Place {
-            offset: text_bytes,
-            index: None,
-        };
         if is_damaged {
-            self.issues.add(Issue::Header, at_end);
+            self.issues.add(Issue::Header, at(text_bytes));
         }
-        if ending.has_foreign_data || (ending.is_cut && self.truncated_at.is_none()) {
-            self.issues.add(Issue::Compression, at_end);
+        if ending.is_cut && self.truncated_at.is_none() {
+            self.issues.add(Issue::Compression, at(text_bytes));
+        }
+        if ending.has_foreign_data {
+            self.issues.add(Issue::Foreign, at(text_bytes));
         }
         Ok(Document {
             keys,

@@ -13,7 +13,7 @@ pub(crate) type Seen = (u64, char, String, Time, Option<String>);
 struct Collected(Vec<Seen>);
 
 impl BlockSink for Collected {
-    fn event(&mut self, index: u64, event: &Event<'_>) {
+    fn event(&mut self, index: u64, _: u64, event: &Event<'_>) {
         let name = event.name.as_deref().unwrap_or("-").to_owned();
         self.0.push((
             index,
@@ -32,8 +32,8 @@ impl Collector for Collected {
         Self::default()
     }
 
-    fn absorb(&mut self, block: Self, first_index: u64) -> Result<(), ReadError> {
-        let moved = |(index, phase, name, ts, args)| (index + first_index, phase, name, ts, args);
+    fn absorb(&mut self, block: Self, first: First) -> Result<(), ReadError> {
+        let moved = |(index, phase, name, ts, args)| (index + first.index, phase, name, ts, args);
         self.0.extend(block.0.into_iter().map(moved));
         Ok(())
     }

@@ -169,9 +169,13 @@ fn a_text_cut_in_an_element_keeps_all_before() {
     let last = whole.windows(4).rposition(|w| w == b"{\"ph").unwrap();
     let cut = &whole[..last + 30];
     let (seen, document) = read_text(cut).unwrap();
-    assert_eq!((seen.len(), document.truncated_at), (100, Some(last as u64)));
+    let place = Place {
+        offset: last as u64,
+        index: Some(100),
+    };
+    assert_eq!((seen.len(), document.truncated_at), (100, Some(place)));
     let (seen, document) = read_text(&whole[..last]).unwrap();
-    assert_eq!((seen.len(), document.truncated_at), (100, Some(last as u64)));
+    assert_eq!((seen.len(), document.truncated_at), (100, Some(place)));
 }
 
 #[test]
@@ -195,7 +199,78 @@ fn deep_nesting_is_damage_not_a_crash() {
         seen.iter().map(|seen| seen.2.as_str()).collect::<Vec<_>>(),
         ["a", "b"]
     );
-    assert_eq!(document.issues.unreadable(), 1);
+    assert_eq!(
+        document
+            .issues
+            .iter()
+            .map(|seen| (seen.issue, seen.count))
+            .collect::<Vec<_>>(),
+        [(Issue::TooDeep, 1)]
+    );
+}
+
+/// Nested lists are no objects: there is no brace at which the element seems to end.
+#[test]
+fn deep_lists_swallow_no_neighbour() {
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let text = trace(&[op("a"), deep, op("b"), op("c")].join(","));
+    assert_eq!(names(&text), of(&[(0, "a"), (2, "b"), (3, "c")]));
+    assert_eq!(issues(&text), [(Issue::TooDeep, 1)]);
+    let open = trace(&[op("a"), "[".repeat(300), op("b"), op("c"), op("d")].join(","));
+    let kept = names(&open);
+    assert!(kept.ends_with(&of(&[(2, "c"), (3, "d")])), "{kept:?}");
+}
+
+#[test]
+fn half_a_surrogate_pair_is_replaced_and_told() {
+    let text = trace(&[op("a"), op("b\\ud800c"), op("\\ud83d\\ude00")].join(","));
+    assert_eq!(names(&text), of(&[(0, "a"), (1, "b\u{fffd}c"), (2, "\u{1f600}")]));
+    assert_eq!(issues(&text), [(Issue::InvalidUtf8, 1)]);
+}
+
+#[test]
+fn what_follows_the_end_is_told_and_padding_is_not() {
+    let whole = trace(&[op("a"), op("b")].join(","));
+    let bare = format!("[{},{}]", op("a"), op("b")).into_bytes();
+    for text in [&whole, &bare] {
+        for (behind, expected) in [(&b" \n"[..], None), (b"\0\0\0", None), (b"\n garbage", Some(2))] {
+            let (seen, document) = read_text(&[text, behind].concat()).unwrap();
+            assert_eq!((seen.len(), document.truncated_at), (2, None));
+            let place = document.issues.place_of(Issue::Foreign).map(|place| place.offset);
+            assert_eq!(place, expected.map(|blank| text.len() as u64 + blank));
+        }
+        let twice = [&text[..], &text[..]].concat();
+        assert_eq!(issues(&twice), [(Issue::Foreign, 1)]);
+    }
+}
+
+#[test]
+fn two_traces_in_one_are_refused() {
+    let first = trace(
+        &(0..40)
+            .map(|at| op(&format!("first{at}")))
+            .collect::<Vec<_>>()
+            .join(","),
+    );
+    let second = trace(
+        &(0..40)
+            .map(|at| op(&format!("second{at}")))
+            .collect::<Vec<_>>()
+            .join(","),
+    );
+    for size in [90, 200, 512, 1000] {
+        let mut mixed = Vec::new();
+        let mut parts = (first.chunks(size), second.chunks(size));
+        while let (Some(one), other) = (parts.0.next(), parts.1.next()) {
+            mixed.extend_from_slice(one);
+            mixed.extend_from_slice(other.unwrap_or_default());
+        }
+        let message = read_in(&mixed, 1 << 20, 2).unwrap_err();
+        assert!(message.contains("two traces are mixed up"), "{size}: {message}");
+    }
+    // A writer that was killed, and another one that wrote on.
+    let message = read_text(&[&first[..first.len() / 2], &second].concat()).unwrap_err();
+    assert!(message.contains("two traces are mixed up"), "{message}");
 }
 
 #[test]
@@ -263,7 +338,7 @@ fn debris() -> impl Strategy<Value = Vec<u8>> {
 struct Full;
 
 impl BlockSink for Full {
-    fn event(&mut self, _: u64, _: &Event<'_>) {}
+    fn event(&mut self, _: u64, _: u64, _: &Event<'_>) {}
 }
 
 impl Collector for Full {
@@ -273,7 +348,7 @@ impl Collector for Full {
         Self
     }
 
-    fn absorb(&mut self, _: Self, _: u64) -> Result<(), ReadError> {
+    fn absorb(&mut self, _: Self, _: First) -> Result<(), ReadError> {
         Err(ReadError::TooManyElements)
     }
 }
