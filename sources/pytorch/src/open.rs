@@ -24,10 +24,10 @@ const READ_BYTES: usize = 256 * 1024;
 const STEP_BYTES: (usize, usize) = (1 << 10, 32 << 10);
 
 /// Unpacked text may be this large whatever the input's size.
-const UNPACKED_FLOOR: u64 = 16 << 30;
+const UNPACKED_FLOOR: u64 = 2 << 30;
 
 /// Beyond [`UNPACKED_FLOOR`], text may be this many times the input. Traces pack to a tenth or a twentieth.
-const UNPACKED_RATIO: u64 = 200;
+const UNPACKED_RATIO: u64 = 100;
 
 /// How the bytes of a text ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,6 +70,7 @@ pub(crate) struct TextReader<'p> {
     state: State<'p>,
     ending: Ending,
     is_compressed: bool,
+    stored_bytes: u64,
     unpacked_bytes: u64,
     unpacked_limit: u64,
 }
@@ -106,6 +107,7 @@ impl<'p> TextReader<'p> {
             state,
             ending: Ending::default(),
             is_compressed,
+            stored_bytes: total_bytes,
             unpacked_bytes: 0,
             unpacked_limit: UNPACKED_FLOOR.max(total_bytes.saturating_mul(UNPACKED_RATIO)),
         })
@@ -114,6 +116,11 @@ impl<'p> TextReader<'p> {
     /// Returns whether the file is compressed.
     pub(crate) fn is_compressed(&self) -> bool {
         self.is_compressed
+    }
+
+    /// Returns the size of the file when it was opened.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.stored_bytes
     }
 
     /// Returns how the text ended; meaningful once it has.

@@ -57,6 +57,11 @@ impl Collector for Counter {
         self.0 += block.0;
         Ok(())
     }
+
+    fn rows(&self) -> u64 {
+        // Nothing is kept.
+        0
+    }
 }
 
 /// Unpacks and parses a trace, and returns how many elements it has, flow markers among them.

@@ -17,6 +17,7 @@ use crate::row::RowType;
 
 use super::columns::{Flow, Id, NO_ROW, NONE, Named, Placement, Rows, Sequence, Strings, TrackKey, Tracks};
 use super::derive::ABSURD_NS;
+use super::idle::{Content, NAMES, drop_idle};
 use super::names::TrackNames;
 
 /// The raw args of a run of rows, on their way to the `args` table.
@@ -61,6 +62,8 @@ pub(crate) struct Collected {
     pub(crate) tracks: Tracks,
     pub(crate) flows: Vec<Flow>,
     pub(crate) names: TrackNames,
+    /// Names of tracks without rows that were passed over.
+    pub(crate) idle_names: u64,
     pub(crate) counts: Counts,
     /// Rows whose time or duration is missing, negative or unreadable.
     pub(crate) invalid_times: Tally,
@@ -339,6 +342,10 @@ impl Collector for Gatherer {
         Block::default()
     }
 
+    fn rows(&self) -> u64 {
+        self.collected.rows.len() as u64
+    }
+
     fn absorb(&mut self, mut block: Self::Block, first: First) -> Result<(), ReadError> {
         let first_index = first.index;
         let last = block.rows.index.last().map_or(0, |last| u64::from(*last)) + first_index;
@@ -353,11 +360,37 @@ impl Collector for Gatherer {
             tracks,
             flows,
             names,
+            idle_names,
             counts,
             invalid_times,
             suspects,
         } = &mut self.collected;
-        let string_map: Vec<u32> = block.strings.iter().map(|text| strings.intern(text)).collect();
+        let used = (names.len() + block.names.len() > NAMES).then(|| {
+            let content = Content {
+                rows: &block.rows,
+                flows: &block.flows,
+                counts: &block.counts,
+                strings: &block.strings,
+                tracks: &block.tracks,
+            };
+            let (used, dropped) = drop_idle(&mut block.names, &content, tracks, strings);
+            *idle_names += dropped;
+            used
+        });
+        let is_string_used = |at: usize| used.as_ref().is_none_or(|used| used.strings[at]);
+        let is_track_used = |at: usize| used.as_ref().is_none_or(|used| used.tracks[at]);
+        let string_map: Vec<u32> = block
+            .strings
+            .iter()
+            .enumerate()
+            .map(|(at, text)| {
+                if is_string_used(at) {
+                    strings.intern(text)
+                } else {
+                    NO_ROW
+                }
+            })
+            .collect();
         let id = |id: Id| {
             if let Id::Text(number) = id {
                 Id::Text(string_map[number as usize])
@@ -369,7 +402,11 @@ impl Collector for Gatherer {
             .tracks
             .keys()
             .iter()
-            .map(|key| {
+            .enumerate()
+            .map(|(at, key)| {
+                if !is_track_used(at) {
+                    return NO_ROW;
+                }
                 tracks.intern(TrackKey {
                     rank: key.rank,
                     pid: id(key.pid),

@@ -42,6 +42,18 @@ impl Strings {
         number
     }
 
+    /// Returns the number of a text that is known.
+    pub(crate) fn find(&self, text: &str) -> Option<u32> {
+        let mut hash = xxh3_64(text.as_bytes());
+        loop {
+            let number = *self.numbers.get(&hash)?;
+            if self.get(number) == text {
+                return Some(number);
+            }
+            hash = hash.wrapping_add(1);
+        }
+    }
+
     /// Returns the text of a number; empty for [`NO_ROW`].
     pub(crate) fn get(&self, number: u32) -> &str {
         let at = number as usize;
@@ -97,6 +109,11 @@ impl Tracks {
         self.keys.push(key);
         self.numbers.insert(key, number);
         number
+    }
+
+    /// Returns the number of a track that is known.
+    pub(crate) fn find(&self, key: TrackKey) -> Option<u32> {
+        self.numbers.get(&key).copied()
     }
 
     /// Returns the keys in the order of their numbers.

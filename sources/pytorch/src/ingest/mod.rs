@@ -7,6 +7,7 @@ pub(crate) mod build;
 pub(crate) mod collect;
 pub(crate) mod columns;
 pub(crate) mod derive;
+mod idle;
 pub(crate) mod names;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -49,6 +49,11 @@ impl TrackNames {
         }
     }
 
+    /// Returns how many names there are.
+    pub(crate) fn len(&self) -> usize {
+        self.threads.len() + self.processes.len() + self.labels.len()
+    }
+
     /// Returns the name of a track's thread.
     pub(crate) fn thread<'s>(&self, track: u32, strings: &'s Strings) -> Option<&'s str> {
         self.threads.get(&track).map(|name| strings.get(*name).trim_end())

@@ -471,6 +471,17 @@ fn trust(parts: &Parts<'_>, evidence: &Evidence, rank: Option<i64>, reading: &Re
         let affects = &["event_count", "count", "total_ns"];
         found.on_elements(&kind(code::SKIPPED_EVENTS, Warning, affects), seen);
     }
+    if collected.idle_names > 0 {
+        let count = collected.idle_names;
+        let detail =
+            format!("{count} names of threads and processes that had no rows by then were passed over.");
+        found.push(
+            &kind(code::SKIPPED_EVENTS, Info, &["name"]),
+            count,
+            vec![],
+            detail,
+        );
+    }
     let mut invalid = collected.invalid_times.clone();
     invalid.append(derived.absurd_times.clone(), 0);
     found.on_rows(

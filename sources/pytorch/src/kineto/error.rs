@@ -46,12 +46,18 @@ pub(crate) enum ReadError {
     #[error("the keys before the events take more than {limit_bytes} bytes")]
     HeadTooLarge { limit_bytes: usize },
 
+    #[error("the compressed data holds more than {limit} events")]
+    TooDense { limit: u64 },
+
     #[error("the trace holds more than {} elements", u32::MAX - 1)]
     TooManyElements,
 
     #[error("interrupted")]
     Interrupted,
 }
+
+const PACKS_TOO_WELL: &str =
+    "No trace packs so well; the file is damaged or not a trace. Unpack it yourself to look at it.";
 
 fn at_byte(offset: Option<u64>) -> String {
     offset
@@ -84,6 +90,7 @@ impl Explain for ReadError {
             Self::Truncated { .. } => "input.truncated",
             Self::Interleaved { .. } => "input.interleaved",
             Self::HeadTooLarge { .. } => "limit.header_size",
+            Self::TooDense { .. } => "limit.unpacked_size",
             Self::TooManyElements => "limit.elements",
             Self::Interrupted => "limit.interrupted",
         }
@@ -92,16 +99,17 @@ impl Explain for ReadError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Io { source, .. } if is_too_large(source) => ErrorClass::Limit,
-            Self::HeadTooLarge { .. } | Self::TooManyElements | Self::Interrupted => ErrorClass::Limit,
+            Self::HeadTooLarge { .. } | Self::TooDense { .. } | Self::TooManyElements | Self::Interrupted => {
+                ErrorClass::Limit
+            }
             _ => ErrorClass::Input,
         }
     }
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Io { source, .. } if is_too_large(source) => {
-                "No trace packs so well; the file is damaged or not a trace. Unpack it yourself to look at it."
-            }
+            Self::Io { source, .. } if is_too_large(source) => PACKS_TOO_WELL,
+            Self::TooDense { .. } => PACKS_TOO_WELL,
             Self::Empty { .. } => "The profiler may have been killed before it wrote; record again.",
             Self::NothingUnpacked { .. } => "It was cut or changed on its way; copy it again.",
             Self::NotATrace {

@@ -32,6 +32,13 @@ const WAITING: usize = 4;
 /// An element beyond this size is passed over; one that is complete in a block or two more may be kept.
 const MAX_ELEMENT_BYTES: usize = 64 << 20;
 
+/// Compressed data may hold this many rows whatever its size: they take less than half a gigabyte.
+const PACKED_ROWS_FLOOR: u64 = 8 << 20;
+
+/// Beyond [`PACKED_ROWS_FLOOR`], compressed data may hold one row in so many bytes. Rows of real traces take 15
+/// to 30.
+const PACKED_ROW_BYTES: u64 = 4;
+
 /// Keys before or behind the elements beyond this size are not kept.
 const MAX_ROOT_BYTES: usize = 64 << 20;
 
@@ -56,6 +63,9 @@ pub(crate) trait Collector {
     /// # Errors
     /// When there are more elements than can be numbered.
     fn absorb(&mut self, block: Self::Block, first: First) -> Result<(), ReadError>;
+
+    /// Returns how many rows were taken up so far: what memory is used for.
+    fn rows(&self) -> u64;
 }
 
 /// How to read.
@@ -122,7 +132,12 @@ pub(crate) fn read<C: Collector>(
     let mut reader = TextReader::open(path, options.progress).map_err(io_error)?;
     let opened = read_head(path, &mut reader)?;
     let is_compressed = reader.is_compressed();
-    let mut merger = Merger::new(collector, &opened);
+    let row_limit = if is_compressed {
+        PACKED_ROWS_FLOOR.max(reader.stored_bytes() / PACKED_ROW_BYTES)
+    } else {
+        u64::MAX
+    };
+    let mut merger = Merger::new(collector, &opened, row_limit);
     let (pieces, piece_queue) = sync_channel::<Piece>(WAITING);
     let (results, result_queue) = sync_channel::<Worked<C::Block>>(WAITING);
     // Held by the workers alone: when they have gone, nobody waits for more pieces, and the feeder ends too.
@@ -304,6 +319,7 @@ fn work<C: Collector>(pieces: &Mutex<Receiver<Piece>>, results: &SyncSender<Work
 /// Takes pieces in order and joins what the guesses tore apart.
 struct Merger<'c, C> {
     collector: &'c mut C,
+    row_limit: u64,
     is_bare_array: bool,
     /// Text that was left over, and where it starts in the whole text.
     carry: Vec<u8>,
@@ -324,9 +340,10 @@ struct Merger<'c, C> {
 }
 
 impl<'c, C: Collector> Merger<'c, C> {
-    fn new(collector: &'c mut C, opened: &Opened) -> Self {
+    fn new(collector: &'c mut C, opened: &Opened, row_limit: u64) -> Self {
         Self {
             collector,
+            row_limit,
             is_bare_array: opened.is_bare_array,
             carry: Vec::new(),
             carry_offset: opened.head_bytes,
@@ -418,6 +435,11 @@ impl<'c, C: Collector> Merger<'c, C> {
             offset: self.carry_offset,
         };
         self.collector.absorb(block, first)?;
+        if self.collector.rows() > self.row_limit {
+            return Err(ReadError::TooDense {
+                limit: self.row_limit,
+            });
+        }
         self.issues.append(issues, self.carry_offset, self.index);
         self.index += elements;
         self.elements += elements;

@@ -32,6 +32,10 @@ impl Collector for Collected {
         Self::default()
     }
 
+    fn rows(&self) -> u64 {
+        self.0.len() as u64
+    }
+
     fn absorb(&mut self, block: Self, first: First) -> Result<(), ReadError> {
         let moved = |(index, phase, name, ts, args)| (index + first.index, phase, name, ts, args);
         self.0.extend(block.0.into_iter().map(moved));

@@ -348,6 +348,10 @@ impl Collector for Full {
         Self
     }
 
+    fn rows(&self) -> u64 {
+        0
+    }
+
     fn absorb(&mut self, _: Self, _: First) -> Result<(), ReadError> {
         Err(ReadError::TooManyElements)
     }
