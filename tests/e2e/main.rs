@@ -7,6 +7,7 @@
 mod support;
 
 mod commands;
+mod damaged;
 mod errors;
 mod examples;
 mod filesystem;
