@@ -2,9 +2,9 @@
 //!
 //! The first line holds the JSON field names; an unknown value is an empty cell. Times are integer
 //! nanoseconds, shares fractions. Text that a spreadsheet would take for a formula (it begins with `=`, `+`,
-//! `-`, `@`, tab or carriage return) has an apostrophe before it, and so has text that begins with an
-//! apostrophe itself: a program that takes one leading apostrophe off text columns gets the exact text.
-//! Numbers are never changed.
+//! `-`, `@`, their full-width forms, tab or the end of a line) has an apostrophe before it, and so has text that
+//! begins with an apostrophe itself: a program that takes one leading apostrophe off text columns gets the exact
+//! text. Numbers are never changed.
 
 use std::io::{self, Write};
 
@@ -23,10 +23,16 @@ pub(super) fn write(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     writer.flush()
 }
 
+/// What text begins with that is not to stand first in a cell: what OWASP's "CSV Injection" lists, and the
+/// apostrophe.
+const FORMULA: [char; 12] = [
+    '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}', '\t', '\r', '\n', '\'',
+];
+
 fn field(cell: &Cell) -> String {
     match cell {
         Cell::Null => String::new(),
-        Cell::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\'']) => format!("'{text}"),
+        Cell::Text(text) if text.starts_with(FORMULA) => format!("'{text}"),
         Cell::Text(text) => text.clone(),
         Cell::Int(value) => value.to_string(),
         Cell::Float(value) => value.to_string(),
