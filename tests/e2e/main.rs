@@ -13,9 +13,10 @@ mod examples;
 mod filesystem;
 mod formats;
 mod golden;
+mod guides;
 mod hostile;
 #[cfg(unix)]
 mod interrupt;
 mod mutations;
-mod readme;
+
 mod stability;

@@ -11,6 +11,7 @@
 mod capability;
 mod detect;
 mod error;
+mod guide;
 mod interrupt;
 mod response;
 mod schema;
@@ -25,6 +26,7 @@ mod verb;
 pub use capability::{Capabilities, Capability};
 pub use detect::{Detection, Probe};
 pub use error::{ErrorClass, Explain, Failure, Report, nearest};
+pub use guide::{Recipe, RecipeStep, Skill};
 pub use interrupt::{Hold, Interrupt};
 pub use response::{Envelope, ErrorEnvelope, Page, SourceRef, TraceRef, TraceSpan};
 pub use schema::{SCHEMA_VERSION, answer_schema, null_schema, request_schema};

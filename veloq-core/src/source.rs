@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::detect::{Detection, Probe};
 use crate::error::Failure;
+use crate::guide::{Recipe, Skill};
 use crate::interrupt::Interrupt;
 use crate::response::TraceSpan;
 use crate::verb::{Answer, ErasedVerb, VerbSpec};
@@ -230,6 +231,16 @@ pub trait Source: Sync + 'static {
 
     /// Returns the verbs in the order of the help.
     fn verbs(&self) -> &'static [&'static dyn ErasedVerb<Self::Session>];
+
+    /// Returns ways to answer questions that take several commands.
+    fn recipes(&self) -> &'static [Recipe] {
+        &[]
+    }
+
+    /// Returns instructions for coding agents.
+    fn skill(&self) -> Option<Skill> {
+        None
+    }
 }
 
 /// An answer on its way to the envelope.
@@ -269,6 +280,10 @@ pub trait ErasedSource: Sync {
     fn schema(&self) -> SourceSchema;
     /// Returns the specs of all verbs, in the order of the help.
     fn verbs(&self) -> Vec<&'static VerbSpec>;
+    /// See [`Source::recipes`].
+    fn recipes(&self) -> &'static [Recipe];
+    /// See [`Source::skill`].
+    fn skill(&self) -> Option<Skill>;
     /// Adds a verb's arguments to a command; unknown verbs add none.
     fn augment(&self, verb: &str, command: clap::Command) -> clap::Command;
     /// Opens the trace and answers a question typed on the command line; `None` for an unknown verb.
@@ -349,6 +364,14 @@ impl<S: Source> ErasedSource for S {
 
     fn schema(&self) -> SourceSchema {
         Source::schema(self)
+    }
+
+    fn recipes(&self) -> &'static [Recipe] {
+        Source::recipes(self)
+    }
+
+    fn skill(&self) -> Option<Skill> {
+        Source::skill(self)
     }
 
     fn verbs(&self) -> Vec<&'static VerbSpec> {

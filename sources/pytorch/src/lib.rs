@@ -8,6 +8,7 @@ mod detect;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod guide;
 mod ingest;
 mod interval;
 mod inventory;
@@ -26,8 +27,8 @@ mod tables;
 mod verbs;
 
 use veloq_core::{
-    CleanReport, Detection, ErasedVerb, Failure, Input, PrepOptions, Probe, SidecarReport, Source,
-    SourceEntry, SourceSchema, SourceSpec,
+    CleanReport, Detection, ErasedVerb, Failure, Input, PrepOptions, Probe, Recipe, SidecarReport, Skill,
+    Source, SourceEntry, SourceSchema, SourceSpec,
 };
 
 use session::TraceSession;
@@ -65,6 +66,14 @@ impl Source for PyTorch {
 
     fn schema(&self) -> SourceSchema {
         tables::source_schema()
+    }
+
+    fn recipes(&self) -> &'static [Recipe] {
+        guide::RECIPES
+    }
+
+    fn skill(&self) -> Option<Skill> {
+        Some(guide::SKILL)
     }
 
     fn verbs(&self) -> &'static [&'static dyn ErasedVerb<TraceSession>] {

@@ -5,7 +5,9 @@ mod completions;
 mod help;
 mod info;
 mod man;
+mod recipes;
 mod schema;
+mod skill;
 mod sources;
 
 use clap::{ArgMatches, Command};
@@ -42,6 +44,8 @@ pub(crate) const META: &[Meta] = &[
     info::META,
     clean::META,
     schema::META,
+    recipes::META,
+    skill::META,
     completions::META,
     man::META,
     help::META,
