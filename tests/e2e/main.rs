@@ -19,4 +19,5 @@ mod hostile;
 mod interrupt;
 mod mutations;
 
+mod pictures;
 mod stability;

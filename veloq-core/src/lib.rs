@@ -11,6 +11,7 @@
 mod capability;
 mod detect;
 mod error;
+pub mod figure;
 mod guide;
 mod interrupt;
 mod response;

@@ -3,6 +3,7 @@
 mod collectives;
 mod correlate;
 mod inspect;
+mod picture;
 mod search;
 mod slices;
 mod stats;

@@ -9,6 +9,7 @@
 //! `outside_ns` has their time.
 
 mod attribute;
+mod picture;
 mod query;
 mod table;
 
@@ -28,7 +29,10 @@ use crate::query::page::{PageArgs, Sort, parse_sort};
 use crate::row::RowType;
 use crate::session::TraceSession;
 
+use crate::verbs::picture::{Picture, PictureArgs};
+
 use attribute::{Attributed, Attributor, DeviceTime};
+use picture::draw_slices;
 use query::{Slice, all_slices, all_work, backward_threads, selected};
 
 /// How device work is given to slices.
@@ -79,6 +83,9 @@ pub(crate) struct Request {
     #[command(flatten)]
     #[serde(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    picture: PictureArgs,
 }
 
 /// Which slices to consider.
@@ -206,6 +213,9 @@ pub(crate) struct Auxiliary {
     truncated: bool,
     /// The `--offset` of the next page; null when there is none.
     next_offset: Option<u64>,
+    /// The picture that was drawn; left out when none was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picture: Option<Picture>,
     /// The findings that touch these numbers.
     trust: Trust,
 }
@@ -353,7 +363,10 @@ impl Verb for Slices {
         }
         let total_matched = rows.len() as u64;
         let (rows, cut) = request.page.cut(rows);
+        let window = resolved.scope.window();
+        let draw = |path: &String| draw_slices(session, &matches, &work, &attributor, window, path);
         let auxiliary = Auxiliary {
+            picture: request.picture.svg.as_ref().map(draw).transpose()?,
             scope: SliceScope::new(resolved.scope),
             attribution: request.attribution,
             group_by: request.aggregate.then_some(request.group_by),

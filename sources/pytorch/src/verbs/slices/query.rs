@@ -29,6 +29,7 @@ pub(super) struct Slice {
 /// A device row with its launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Work {
+    pub(super) index: u32,
     pub(super) interval: Range<i64>,
     pub(super) rank: Option<i64>,
     pub(super) device: Option<i64>,
@@ -119,6 +120,7 @@ pub(super) fn all_work(session: &TraceSession) -> Result<Vec<Work>, Error> {
         }
     }
     let columns = [
+        column::INDEX,
         column::START_NS,
         column::DURATION_NS,
         column::RANK,
@@ -136,12 +138,14 @@ pub(super) fn all_work(session: &TraceSession) -> Result<Vec<Work>, Error> {
     for batch in session.engine().scan(&EVENTS, &columns, Some(is_work))? {
         let (starts, durations) = (batch.i64s(column::START_NS), batch.i64s(column::DURATION_NS));
         let (ranks, devices) = (batch.i64s(column::RANK), batch.i64s(column::DEVICE_ID));
+        let index = batch.u32s(column::INDEX);
         let (comm_kinds, launches) = (batch.u8s(column::COMM_KIND), batch.u32s(column::LAUNCH));
         for at in 0..batch.num_rows() {
             let (Some(start_ns), Some(duration_ns)) = (value(starts, at), value(durations, at)) else {
                 continue;
             };
             work.push(Work {
+                index: index.value(at),
                 interval: start_ns..start_ns + duration_ns,
                 rank: value(ranks, at),
                 device: value(devices, at),

@@ -25,6 +25,7 @@ use crate::inventory::findings::code;
 use crate::query::filters::{Filters, Scope, window_within};
 use crate::row::RowType;
 use crate::session::TraceSession;
+use crate::verbs::picture::{Picture, PictureArgs, Subject, draw};
 
 use query::{Bucket, Buckets, buckets};
 
@@ -50,6 +51,9 @@ pub(crate) struct Request {
     /// Buckets to pass over first
     #[arg(long, value_name = "N", default_value_t = Self::default().offset)]
     offset: u64,
+    #[command(flatten)]
+    #[serde(flatten)]
+    picture: PictureArgs,
 }
 
 /// One bucket.
@@ -94,6 +98,9 @@ pub(crate) struct Auxiliary {
     truncated: bool,
     /// The `--offset` of the next page; null when there is none.
     next_offset: Option<u64>,
+    /// The picture that was drawn; left out when none was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picture: Option<Picture>,
     /// The findings that touch these numbers.
     trust: Trust,
 }
@@ -141,7 +148,7 @@ impl Verb for Timeline {
         let resolved = request.filters.resolve(session, &[])?;
         let window = window_within(&resolved.scope, session);
         let interval_ns = interval_ns(request.interval.as_deref(), &window)?;
-        let Buckets { buckets, types } = buckets(session, resolved.predicate, &window, interval_ns)?;
+        let Buckets { buckets, types } = buckets(session, resolved.predicate.clone(), &window, interval_ns)?;
         let is_gpu_missing = session.is_gpu_missing();
         let rows: Vec<BucketRow> = buckets
             .into_iter()
@@ -161,7 +168,15 @@ impl Verb for Timeline {
             offset: request.offset,
         };
         let (rows, cut) = page.cut(rows);
+        let subject = Subject {
+            verb: "timeline",
+            predicate: resolved.predicate,
+            is_wanted: |_| true,
+            window: window.clone(),
+        };
+        let draw_to = |path: &String| draw(session, subject, path);
         let auxiliary = Auxiliary {
+            picture: request.picture.svg.as_ref().map(draw_to).transpose()?,
             device_count: devices_in(session, &resolved.scope),
             scope: resolved.scope,
             window_start_ns: window.start,
