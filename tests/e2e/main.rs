@@ -12,6 +12,7 @@ mod errors;
 mod examples;
 mod filesystem;
 mod formats;
+mod giants;
 mod golden;
 mod guides;
 mod hostile;

@@ -4,10 +4,9 @@
 //! `VELOQ_MUTATION_SEED` makes others. A mutant that something was wrong with is kept in the build folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use flate2::write::MultiGzDecoder;
@@ -15,7 +14,8 @@ use serde_json::Value;
 use veloq_tracegen::{Rng, gzip};
 
 use crate::support::damage::{Kind, Text, below, damaged_bytes};
-use crate::support::{Called, Lab, fixtures, real_traces};
+use crate::support::watch::run_watched;
+use crate::support::{Lab, fixtures, real_traces};
 
 /// Mutants of the fixtures, and of the real traces, in a normal run of the tests.
 const MUTANTS: u64 = 60;
@@ -25,10 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// No call may take more memory; only Linux tells.
 const PEAK_LIMIT_KB: u64 = 500 * 1000;
-
-/// How often a call is looked at. Memory that is taken and given back between two looks goes unseen: in this
-/// time, that is a few megabytes.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// Larger traces are represented by slices, so that each mutant is quick to ask.
 const WHOLE_BYTES: usize = 1_500_000;
@@ -199,7 +195,7 @@ fn ask(lab: &Lab, trace: &str, rng: &mut Rng, tally: &mut Tally) -> Result<(), S
 /// Runs a call, counts what became of it and returns its answer, be it an error, or what is wrong.
 fn checked_answer(lab: &Lab, words: &[&str], tally: &mut Tally) -> Result<Value, String> {
     let start = Instant::now();
-    let (called, peak_kb) = run_watched(lab, words)?;
+    let (called, peak_kb) = run_watched(lab, words, PATIENCE)?;
     let (time, line) = (start.elapsed(), || {
         format!("mutant {}: {}", tally.count, called.line)
     });
@@ -234,57 +230,4 @@ fn checked_answer(lab: &Lab, words: &[&str], tally: &mut Tally) -> Result<Value,
     let verb = words.first().copied().unwrap_or_default();
     *tally.outcomes.entry(format!("{verb}: {outcome}")).or_default() += 1;
     Ok(answer)
-}
-
-/// Runs a call and returns what it printed, and its peak of memory in kilobytes; zero where nobody tells.
-fn run_watched(lab: &Lab, words: &[&str]) -> Result<(Called, u64), String> {
-    let line = format!("veloq {}", words.join(" "));
-    // Files take any amount of output without anyone reading it meanwhile.
-    let [stdout, stderr] = ["stdout", "stderr"].map(|name| lab.path().join(name));
-    let mut child = lab
-        .command(words.iter().copied())
-        .stdout(File::create(&stdout).unwrap())
-        .stderr(File::create(&stderr).unwrap())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    let mut peak_kb = 0;
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        // Not at once: for an instant, a new process shows the memory of the one that started it.
-        sleep(LOOK);
-        peak_kb = peak_kb.max(peak_of(child.id()));
-        if start.elapsed() > PATIENCE {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            return Err(format!("{line}: no end after {PATIENCE:?}"));
-        }
-    };
-    let read = |path: &Path| {
-        String::from_utf8(fs::read(path).unwrap()).map_err(|_| format!("{line}: not UTF-8 is printed"))
-    };
-    let called = Called {
-        status: status.code().unwrap_or(-1),
-        stdout: read(&stdout)?,
-        stderr: read(&stderr)?,
-        line,
-    };
-    Ok((called, peak_kb))
-}
-
-/// Returns the most memory that a process has had resident so far, in kilobytes.
-fn peak_of(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    status
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("VmHWM:")?
-                .strip_suffix("kB")?
-                .trim()
-                .parse()
-                .ok()
-        })
-        .unwrap_or(0)
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod broken;
 pub(crate) mod damage;
+pub(crate) mod watch;
 
 use std::collections::BTreeMap;
 use std::io::Write;
