@@ -1,5 +1,8 @@
 //! Files that are damaged as a whole: in another encoding, cut, packed and damaged, written by two.
 
+use std::io::Write as _;
+
+use flate2::write::GzDecoder;
 use veloq_tracegen::{gzip, gzip_cut};
 
 use super::{ELEMENTS, NAME, element, intact, trace_of};
@@ -66,6 +69,36 @@ fn truncated_text_keeps_all_that_is_whole() {
     });
     assert_eq!(answers[0], answers[1]);
     assert_eq!(answers[0], answers[2]);
+}
+
+/// Packed data that is cut anywhere: what can be unpacked of it is answered, to the last whole event.
+#[test]
+fn packed_text_that_is_cut_is_answered_as_far_as_it_goes() {
+    let lab = Lab::new();
+    let text = trace_of(&(0..3_000).map(element).collect::<Vec<_>>());
+    let packed = gzip(text.as_bytes()).unwrap();
+    for eighth in 1..8 {
+        let cut = &packed[..packed.len() * eighth / 8];
+        let mut decoder = GzDecoder::new(Vec::new());
+        decoder.write_all(cut).unwrap();
+        decoder.flush().unwrap();
+        let unpacked = std::mem::take(decoder.get_mut());
+        let answers = [(NAME, unpacked.as_slice()), ("run.pt.trace.json.gz", cut)].map(|(name, bytes)| {
+            lab.write(name, bytes);
+            lab.run(&["search", name, "--limit", "0"]).answer()["data"].clone()
+        });
+        assert!(
+            answers[0] == answers[1],
+            "{eighth}: {}, {}",
+            answers[0]["count"],
+            answers[1]["count"]
+        );
+        let whole = unpacked.windows(2).filter(|pair| pair == b"},").count();
+        assert!(
+            answers[0]["count"].as_u64().unwrap() >= whole as u64,
+            "{eighth}: {whole}"
+        );
+    }
 }
 
 /// What comes behind packed data, and packed data that does not match its checksum.
