@@ -71,6 +71,22 @@ fn truncated_text_keeps_all_that_is_whole() {
     assert_eq!(answers[0], answers[2]);
 }
 
+/// Cut before its first event there is nothing to answer from, and it is the cut that is told.
+#[test]
+fn text_that_is_cut_before_its_events_is_refused() {
+    let lab = Lab::new();
+    let head = r#"{"schemaVersion":1,"deviceProperties":[{"id":0}],"traceEvents":"#;
+    for length in 1..=head.len() {
+        lab.write(NAME, &head[..length]);
+        lab.run(&["summary", NAME]).error(3, "input.truncated");
+    }
+    lab.write(NAME, format!("{head}["));
+    let answer = lab.run(&["summary", NAME]).answer();
+    assert_eq!(answer["data"]["rows"][0]["event_count"], 0);
+    let findings = answer["data"]["auxiliary"]["trust"]["findings"].to_string();
+    assert!(findings.contains("input.truncated"), "{findings}");
+}
+
 /// Packed data that is cut anywhere: what can be unpacked of it is answered, to the last whole event.
 #[test]
 fn packed_text_that_is_cut_is_answered_as_far_as_it_goes() {

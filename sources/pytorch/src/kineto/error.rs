@@ -85,6 +85,10 @@ impl Explain for ReadError {
                 what: LookAlike::Utf16,
                 ..
             } => "input.utf16",
+            Self::NotATrace {
+                what: LookAlike::CutHead,
+                ..
+            } => "input.truncated",
             Self::NotATrace { .. } => "input.not_a_trace",
             Self::NothingUnpacked { .. } | Self::Damaged { .. } | Self::BeyondUse { .. } => "input.damaged",
             Self::Truncated { .. } => "input.truncated",
@@ -116,6 +120,10 @@ impl Explain for ReadError {
                 what: LookAlike::Utf16,
                 ..
             } => "Convert it to UTF-8, for example with `iconv -f UTF-16 -t UTF-8`.",
+            Self::NotATrace {
+                what: LookAlike::CutHead,
+                ..
+            } => "The profiler may have been killed while it wrote; record again.",
             Self::NotATrace {
                 what: LookAlike::ExecutionTrace,
                 ..

@@ -31,6 +31,8 @@ pub(crate) enum LookAlike {
     MemoryTimeline,
     RocprofilerOutput,
     NoEvents,
+    /// What there is of it could be the beginning of a trace.
+    CutHead,
     ObjectsWithoutPhase,
     OtherArray,
 }
@@ -46,6 +48,7 @@ impl LookAlike {
             Self::MemoryTimeline => "a memory timeline (arrays of time, action, bytes, category)",
             Self::RocprofilerOutput => "output of rocprofiler",
             Self::NoEvents => "a JSON object without `traceEvents`",
+            Self::CutHead => "a JSON object that ends too early, before any `traceEvents`",
             Self::ObjectsWithoutPhase => "an array of objects that are no events (none has a `ph`)",
             Self::OtherArray => "a JSON array of something other than events",
         }
@@ -123,7 +126,7 @@ fn parse_object_head(text: &str, mut scanner: Scanner<'_>, is_last: bool) -> Hea
             }
             Ok(Step::End) => return Head::Other(look_alike(&keys)),
             Err(Stop::End) if !is_last => return Head::NeedsMore,
-            Err(_) => {
+            Err(stop) => {
                 return match find_elements(&text[before..]) {
                     Some(at) => Head::Elements {
                         at: before + at,
@@ -132,8 +135,11 @@ fn parse_object_head(text: &str, mut scanner: Scanner<'_>, is_last: bool) -> Hea
                         is_damaged: true,
                     },
                     None if !is_last => Head::NeedsMore,
-                    None if keys.is_empty() => Head::Other(LookAlike::NotJson),
-                    None => Head::Other(look_alike(&keys)),
+                    None => Head::Other(match look_alike(&keys) {
+                        LookAlike::NoEvents if stop == Stop::End => LookAlike::CutHead,
+                        LookAlike::NoEvents if keys.is_empty() => LookAlike::NotJson,
+                        known => known,
+                    }),
                 };
             }
         }
@@ -257,6 +263,13 @@ mod tests {
             LookAlike::RocprofilerOutput
         );
         assert_eq!(named(r#"{"a":1}"#), LookAlike::NoEvents);
+        for cut in ["{", r#"{"a":1"#, r#"{"a":1, "traceEv"#, r#"{"traceEvents":"#] {
+            assert_eq!(named(cut), LookAlike::CutHead, "{cut}");
+        }
+        assert_eq!(
+            named(r#"{"schema":"1.1","pid":1,"nodes":[],"#),
+            LookAlike::ExecutionTrace
+        );
         assert_eq!(named("hello"), LookAlike::NotJson);
         assert_eq!(named("[1]"), LookAlike::OtherArray);
     }
