@@ -277,7 +277,9 @@ fn below_ranges(
         predicate,
         |batch, at, row| {
             let mut seed = nearest.of(value(batch.u32s(context), at));
-            while let Some(above) = seed {
+            // No chain meets a seed twice; the bound keeps damaged tables from going round for ever.
+            for _ in 0..wanted.len() {
+                let Some(above) = seed else { break };
                 found.entry(above).or_default().push(row);
                 seed = nearest.of(nearest.chains.outer(above));
             }

@@ -446,12 +446,9 @@ impl<'s> Family<'s> {
 
     /// Returns the slices around one, innermost first.
     fn around(&self, slice: &Slice) -> impl Iterator<Item = &'s Slice> {
-        let mut next = slice.outer;
-        std::iter::from_fn(move || {
-            let found = *self.by_index.get(&next?)?;
-            next = found.outer;
-            Some(found)
-        })
+        let outer = |slice: &Slice| self.by_index.get(&slice.outer?).copied();
+        // The bound keeps damaged tables from going round for ever.
+        std::iter::successors(outer(slice), move |around| outer(around)).take(self.by_index.len())
     }
 }
 
@@ -621,5 +618,41 @@ fn order(a: &Row, b: &Row, sort: Sort) -> Ordering {
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
         (None, None) => turned(text(a).cmp(&text(b))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{RowId, RowType};
+
+    fn slice(index: u32, outer: Option<u32>) -> Slice {
+        Slice {
+            id: RowId {
+                row_type: RowType::Annotation,
+                index,
+            },
+            name: None,
+            start_ns: 0,
+            end_ns: 1,
+            rank: None,
+            step: None,
+            track: 0,
+            outer,
+        }
+    }
+
+    #[test]
+    fn slices_around_one_are_told_innermost_first() {
+        let all = [slice(1, None), slice(2, Some(1)), slice(3, Some(2))];
+        let family = Family::new(&all);
+        let around: Vec<u32> = family.around(&all[2]).map(|slice| slice.id.index).collect();
+        assert_eq!(around, [2, 1]);
+    }
+
+    #[test]
+    fn a_circle_in_damaged_tables_ends() {
+        let all = [slice(1, Some(2)), slice(2, Some(1)), slice(3, Some(1))];
+        assert_eq!(Family::new(&all).around(&all[2]).count(), 3);
     }
 }
