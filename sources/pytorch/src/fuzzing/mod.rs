@@ -2,23 +2,20 @@
 //!
 //! Each function checks besides what must hold whatever the bytes are, and panics when it does not.
 
-use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+mod stored;
 
-use serde_json::json;
-use tempfile::{NamedTempFile, TempDir};
-use veloq_core::{Answer, Failure, Input, PrepOptions};
+use std::io::Write as _;
+
+use tempfile::NamedTempFile;
 
 use crate::kineto::reader::testing::read_text;
 use crate::kineto::root::{parse_head, parse_tail};
 use crate::kineto::time::{Time, parse_microseconds};
 use crate::open::{Ending, TextReader};
-use crate::prep;
 use crate::sidecar::TABLES;
-use crate::sidecar::forge::{Forgery, forge};
-use crate::verbs::VERBS;
+use crate::sidecar::forge::Forgery;
+
+use stored::ask_forged;
 
 /// Opens a file with these bytes, plain or compressed, and looks at its beginning and its end.
 ///
@@ -94,8 +91,7 @@ pub fn time_text(bytes: &[u8]) {
     }
 }
 
-/// Puts bytes in the place of something that is stored of a trace, and asks every verb for nothing in
-/// particular.
+/// Puts bytes in the place of something that is stored of a trace, and asks every verb.
 ///
 /// The first byte tells what is replaced: the file of the manifest, what the manifest says, or one of the
 /// tables. Checksums are made to agree.
@@ -103,78 +99,23 @@ pub fn time_text(bytes: &[u8]) {
 /// # Panics
 /// When a verb does.
 pub fn sidecar(bytes: &[u8]) {
-    ask_forged(bytes);
-}
-
-/// Does what [`sidecar`] does, and returns what the verbs answered; nothing when the trace was not opened.
-fn ask_forged(bytes: &[u8]) -> Vec<Result<Box<dyn Answer>, Failure>> {
     let Some((what, content)) = bytes.split_first() else {
-        return Vec::new();
+        return;
     };
     let at = usize::from(*what) % (2 + TABLES.len());
-    let forgery = match (at, std::str::from_utf8(content)) {
-        (0, _) => Forgery::ManifestFile(content),
-        (1, Ok(body)) => Forgery::Manifest(body),
-        (1, Err(_)) => return Vec::new(),
-        _ => Forgery::Table(at - 2, content),
-    };
-    static STORED: OnceLock<Mutex<Stored>> = OnceLock::new();
-    let stored = STORED.get_or_init(|| Mutex::new(Stored::new()));
-    let stored = stored.lock().unwrap_or_else(PoisonError::into_inner);
-    for (path, content) in &stored.intact {
-        fs::write(path, content).expect("the folder takes a file");
-    }
-    forge(&stored.tables, forgery).expect("what is stored was intact");
-    let Ok(session) = prep::open(&stored.input, &options()) else {
-        return Vec::new();
-    };
-    VERBS
-        .iter()
-        .map(|verb| verb.run_json(&session, json!({})))
-        .collect()
-}
-
-fn options() -> PrepOptions<'static> {
-    PrepOptions {
-        threads: Some(1),
-        ..PrepOptions::default()
-    }
-}
-
-/// A trace with its tables.
-struct Stored {
-    input: Input,
-    tables: PathBuf,
-    /// The files of the tables and the manifest.
-    intact: Vec<(PathBuf, Vec<u8>)>,
-    _folder: TempDir,
-}
-
-impl Stored {
-    fn new() -> Self {
-        let folder = TempDir::new().expect("there is a folder for temporary files");
-        let path = folder.path().join("trace.json");
-        let fixture = "../../fixtures/pytorch/one_kernel.pt.trace.json";
-        fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture), &path).expect("the fixture is there");
-        let input = Input::new(path);
-        let session = prep::open(&input, &options()).expect("the fixture is a trace");
-        let tables = PathBuf::from(session.artifact_dir());
-        let files = fs::read_dir(&tables).expect("the tables are there");
-        let intact = files
-            .map(|file| file.expect("the folder can be read").path())
-            .map(|path| (path.clone(), fs::read(path).expect("the file can be read")))
-            .collect();
-        Self {
-            input,
-            tables,
-            intact,
-            _folder: folder,
-        }
+    match (at, std::str::from_utf8(content)) {
+        (0, _) => drop(ask_forged(Forgery::ManifestFile(content))),
+        (1, Ok(body)) => drop(ask_forged(Forgery::Manifest(body))),
+        (1, Err(_)) => {}
+        _ => drop(ask_forged(Forgery::Table(at - 2, content))),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     /// What fuzzing found worth keeping goes through the very functions that it called.
@@ -202,15 +143,5 @@ mod tests {
                 std::panic::catch_unwind(|| target(&bytes)).unwrap_or_else(|_| panic!("{}", file.display()));
             }
         }
-    }
-
-    /// The page index of this table is said to be before the file; the reader of Parquet panics on it.
-    #[test]
-    fn tables_that_readers_panic_on_are_told() {
-        let forged = include_bytes!("../../../tests/fuzz/corpus/sidecar/index_before_the_file");
-        let answers = ask_forged(forged);
-        let errors = answers.iter().filter_map(|answer| answer.as_ref().err());
-        let codes: Vec<&str> = errors.map(Failure::code).collect();
-        assert!(codes.contains(&"internal.tables"), "{codes:?}");
     }
 }
