@@ -15,7 +15,7 @@ use veloq_tracegen::{Rng, gzip};
 
 use crate::support::damage::{Kind, Text, below, damaged_bytes};
 use crate::support::watch::run_watched;
-use crate::support::{Lab, fixtures, real_traces};
+use crate::support::{Lab, fixtures, is_lookalike, real_traces};
 
 /// Mutants of the fixtures, and of the real traces, in a normal run of the tests.
 const MUTANTS: u64 = 60;
@@ -94,6 +94,11 @@ fn number(variable: &str) -> Option<u64> {
 fn texts_of(trace: &Path) -> Vec<Text> {
     let bytes = fs::read(trace).unwrap();
     let text = Text::new(unpacked(&bytes).unwrap_or(bytes));
+    assert!(
+        is_lookalike(trace) || !text.elements.is_empty(),
+        "{}",
+        trace.display()
+    );
     if text.bytes.len() <= WHOLE_BYTES {
         return vec![text];
     }
@@ -115,7 +120,7 @@ fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     // A fixture is cut: what came before the end is what is wanted.
-    let _ = decoder.write_all(bytes);
+    let _ = decoder.write_all(bytes).and_then(|()| decoder.flush());
     Some(decoder.get_ref().clone())
 }
 

@@ -171,7 +171,9 @@ impl Read {
                 }
             };
             let class = match class {
-                Class::Compute | Class::Copy | Class::Operator | Class::Range if comm_kinds.value(at) != 0 => {
+                Class::Compute | Class::Copy | Class::Operator | Class::Range
+                    if comm_kinds.value(at) != 0 =>
+                {
                     Class::Communication
                 }
                 class => class,
