@@ -79,6 +79,8 @@ pub(crate) fn derive(collected: &mut Collected, header: &Header, file_rank: Opti
     let comm = crate::comm::classify::classify(rows, strings, &nesting);
     let collectives = crate::comm::collectives::collect(rows, &ranks, &nesting, &steps, &comm, header);
     let inversions = find_inversions(rows, &launches);
+    // Nobody asks for it any more, and the tables are still to be written.
+    nesting.order = Vec::new();
     Derived {
         span,
         ranks,

@@ -1,16 +1,15 @@
 //! The order of device work on its stream.
 
-use crate::ingest::columns::{NONE, Rows};
+use crate::ingest::columns::{NONE, Rows, Sparse};
 
+use super::Tally;
 use super::rank::Ranks;
-use super::{Tally, nones};
 
 /// What the order on streams tells.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    /// Of each device row, when all earlier rows of its stream had ended; [`NONE`] for the first of a
-    /// stream and for other rows.
-    pub(crate) free_ns: Vec<i64>,
+    /// Of device rows but the first of each stream: when all earlier rows of the stream had ended.
+    pub(crate) free_ns: Sparse<i64>,
     /// Rows that start before an earlier one of their stream has ended.
     pub(crate) overlapping: Tally,
     /// Rows that run past the starts of at least [`IMPOSSIBLE_STARTS`] later ones of their stream.
@@ -44,7 +43,7 @@ pub(crate) fn scan_streams(rows: &Rows, ranks: &Ranks) -> Streams {
         .collect();
     work.sort_unstable();
     let mut streams = Streams {
-        free_ns: nones(rows.len()),
+        free_ns: Sparse::default(),
         overlapping: Tally::default(),
         impossible: Tally::default(),
         impossible_raw_ns: 0,
@@ -56,7 +55,9 @@ pub(crate) fn scan_streams(rows: &Rows, ranks: &Ranks) -> Streams {
         if at > 0 && stream_of(at) != stream_of(at - 1) {
             free_ns = NONE;
         }
-        streams.free_ns[row as usize] = free_ns;
+        if free_ns != NONE {
+            streams.free_ns.0.push((row, free_ns));
+        }
         if free_ns > start_ns {
             streams.overlapping.add(row);
         }
@@ -73,5 +74,6 @@ pub(crate) fn scan_streams(rows: &Rows, ranks: &Ranks) -> Streams {
             streams.impossible_clipped_ns += next_start.unwrap_or(end_ns).min(end_ns) - start_ns;
         }
     }
+    streams.free_ns.0.sort_unstable_by_key(|(row, _)| *row);
     streams
 }

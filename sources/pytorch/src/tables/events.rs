@@ -308,7 +308,10 @@ const EXTRACTS: [Extract; EVENTS.columns.len()] = [
     |c, range| int64(c.derived.device_time.self_ns[range].iter().copied()),
     |c, range| int64(c.derived.device_time.total_ns[range].iter().copied()),
     |c, range| c.outer_rows(range),
-    |c, range| c.times(&c.derived.streams.free_ns[range]),
+    |c, range| {
+        let origin_ns = c.derived.span.origin_ns;
+        c.sparse(range, &c.derived.streams.free_ns, |at| at - origin_ns)
+    },
     |c, range| Arc::new(UInt8Array::from(c.flags(range))),
 ];
 
@@ -348,7 +351,7 @@ impl EventColumns<'_> {
         uint32(self.rows.numbers().skip(range.start).take(range.len()).map(outer))
     }
 
-    fn sparse<T>(&self, range: Range<usize>, values: &Sparse<T>, get: fn(&T) -> i64) -> ArrayRef {
+    fn sparse<T>(&self, range: Range<usize>, values: &Sparse<T>, get: impl Fn(&T) -> i64) -> ArrayRef {
         let mut column = vec![NONE; range.len()];
         for (row, value) in values.within(&range) {
             column[*row as usize - range.start] = get(value);
