@@ -22,6 +22,8 @@ const LINE: f64 = 16.0;
 const CHAR: f64 = 6.6;
 /// A label with fewer characters says nothing.
 const MIN_LABEL: usize = 4;
+/// Characters of a name that a tooltip shows.
+const MAX_TOLD: usize = 240;
 /// What is narrower than this is merged, in the first attempt.
 const LEAST: f64 = 1.0;
 /// Rectangles at most: beyond, more is merged. About 150 bytes each.
@@ -201,7 +203,7 @@ fn push_lane(svg: &mut String, figure: &Figure, lane: &Lane, shapes: &[Shape], y
         let (x, end) = (scale.x(shape.range.start), scale.x(shape.range.end));
         // What is there shows, however short.
         let width = (end - x).max(0.5);
-        let name = &lane.spans[shape.span].name;
+        let name = &fitted(&lane.spans[shape.span].name, MAX_TOLD);
         let length = duration(shape.range.end - shape.range.start);
         let at = time(shape.range.start, 1_000);
         let (told, opacity) = if shape.count > 1 {

@@ -25,8 +25,10 @@ const MAX_THREADS: usize = 6;
 const MAX_STREAMS: usize = 12;
 /// Lanes of ranges on a thread: ranges inside more than so many others are left out.
 const MAX_LEVELS: usize = 4;
-/// Lanes of a picture.
+/// Lanes of a picture, shared out among the first [`MAX_RANKS`] ranks.
 const MAX_LANES: usize = 80;
+/// Ranks that are drawn.
+const MAX_RANKS: usize = 20;
 
 /// Whether to draw a picture, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize, JsonSchema)]
@@ -295,12 +297,33 @@ fn description(window: &Range<i64>, lanes: &[Lane]) -> String {
 /// Makes the lanes of what was read: of each rank the threads, then the devices' streams.
 fn lanes(session: &TraceSession, read: Read, left_out: &mut u64) -> Result<Vec<Lane>, Error> {
     let wanted = wanted_tracks(&read);
+    let mut streams_of: BTreeMap<Option<i64>, usize> = BTreeMap::new();
+    for (rank, place) in read.lanes.keys() {
+        let streams = streams_of.entry(*rank).or_default();
+        *streams += usize::from(matches!(place, Place::Stream { track, .. } if wanted.contains(track)));
+    }
+    let drawn: BTreeMap<Option<i64>, Room> = streams_of
+        .iter()
+        .take(MAX_RANKS)
+        .map(|(rank, streams)| {
+            (
+                *rank,
+                Room::new(MAX_LANES / streams_of.len().min(MAX_RANKS), *streams),
+            )
+        })
+        .collect();
     let mut lanes = Vec::new();
+    let (mut rank_before, mut first_of_rank) = (None, 0);
     for ((rank, place), items) in read.lanes {
-        let track = match place {
-            Place::Thread { track, .. } | Place::Stream { track, .. } => track,
+        if rank_before != Some(rank) {
+            (rank_before, first_of_rank) = (Some(rank), lanes.len());
+        }
+        let (track, room) = match place {
+            Place::Thread { track, .. } => (track, drawn.get(&rank).map_or(0, |room| room.threads)),
+            Place::Stream { track, .. } => (track, drawn.get(&rank).map_or(0, |room| room.all)),
         };
-        if !wanted.contains(&track) || lanes.len() >= MAX_LANES {
+        let free = room.saturating_sub(lanes.len() - first_of_rank);
+        if !wanted.contains(&track) || free == 0 {
             *left_out += items.len() as u64;
             continue;
         }
@@ -308,7 +331,7 @@ fn lanes(session: &TraceSession, read: Read, left_out: &mut u64) -> Result<Vec<L
         let (label, levels) = match place {
             Place::Thread {
                 part: Part::Ranges, ..
-            } => ("ranges".to_owned(), levels(items, left_out)),
+            } => ("ranges".to_owned(), levels(items, free.min(MAX_LEVELS), left_out)),
             Place::Thread {
                 part: Part::Operators,
                 ..
@@ -352,6 +375,23 @@ fn group_of(session: &TraceSession, rank: Option<i64>, place: &Place) -> Result<
     })
 }
 
+/// How many lanes of a picture a rank may fill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Room {
+    all: usize,
+    /// Its threads, which come first, leave half of the room to its streams, or what they need of it.
+    threads: usize,
+}
+
+impl Room {
+    fn new(all: usize, streams: usize) -> Self {
+        Self {
+            all,
+            threads: all - streams.min(all.div_ceil(2)),
+        }
+    }
+}
+
 /// What tracks belong to: the process, or one of its devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
@@ -386,8 +426,8 @@ fn wanted_tracks(read: &Read) -> FxHashSet<u32> {
     wanted
 }
 
-/// Puts ranges into as many lanes as it takes for none to lie on another.
-fn levels(mut items: Vec<Item>, left_out: &mut u64) -> Vec<Vec<Item>> {
+/// Puts ranges into as many lanes as it takes for none to lie on another, but no more than `most`.
+fn levels(mut items: Vec<Item>, most: usize, left_out: &mut u64) -> Vec<Vec<Item>> {
     items.sort_by_key(|item| (item.start_ns, std::cmp::Reverse(item.end_ns)));
     let mut levels: Vec<Vec<Item>> = Vec::new();
     for item in items {
@@ -396,7 +436,7 @@ fn levels(mut items: Vec<Item>, left_out: &mut u64) -> Vec<Vec<Item>> {
             .position(|level| level.last().is_none_or(|last| last.end_ns <= item.start_ns));
         match free {
             Some(level) => levels[level].push(item),
-            None if levels.len() < MAX_LEVELS => levels.push(vec![item]),
+            None if levels.len() < most => levels.push(vec![item]),
             None => *left_out += 1,
         }
     }
@@ -450,6 +490,7 @@ mod tests {
         let mut left_out = 0;
         let found = levels(
             vec![item(5, 9), item(0, 10), item(10, 20), item(6, 8)],
+            3,
             &mut left_out,
         );
         let starts: Vec<Vec<i64>> = found
@@ -458,7 +499,16 @@ mod tests {
             .collect();
         assert_eq!((starts, left_out), (vec![vec![0, 10], vec![5], vec![6]], 0));
         let deep = (0..6).map(|at| item(at, 100)).collect();
-        assert_eq!(levels(deep, &mut left_out).len(), MAX_LEVELS);
+        assert_eq!(levels(deep, 4, &mut left_out).len(), 4);
         assert_eq!(left_out, 2);
+    }
+
+    #[test]
+    fn threads_leave_room_for_streams() {
+        let threads = |all, streams| Room::new(all, streams).threads;
+        assert_eq!(threads(80, 0), 80);
+        assert_eq!(threads(80, 12), 68);
+        assert_eq!(threads(80, 96), 40);
+        assert_eq!(threads(4, 12), 2);
     }
 }

@@ -311,6 +311,10 @@ impl Verb for Slices {
                 asks: "What ran on the device while each step ran on the CPU",
                 command: "pytorch slices TRACE --type step --attribution time --to 3ms",
             },
+            Example {
+                asks: "A picture of the second step with all it launched",
+                command: "pytorch slices TRACE --type step --limit 1 --offset 1 --svg step.svg",
+            },
         ],
     };
 

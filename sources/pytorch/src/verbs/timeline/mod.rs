@@ -141,6 +141,10 @@ impl Verb for Timeline {
                 asks: "Communication and how much of it is exposed",
                 command: "pytorch timeline TRACE --interval 1ms --type kernel --format table",
             },
+            Example {
+                asks: "A picture: what ran where, and the gaps",
+                command: "pytorch timeline TRACE --svg timeline.svg",
+            },
         ],
     };
 
