@@ -180,10 +180,11 @@ pub(super) fn odd_elements() -> Vec<Case> {
             None,
             SKIPPED,
         ),
-        odd(
+        case(
             "no name",
-            trace_with(&without(r#""name":"op3","#)),
+            &without(r#""name":"op3","#),
             Some((Value::Null, json!(30_000), json!(5_000))),
+            REPAIRED,
         ),
         odd(
             "no args",
@@ -191,21 +192,20 @@ pub(super) fn odd_elements() -> Vec<Case> {
             whole_row(),
         ),
         odd("no phase", trace_with(&without(r#""ph":"X","#)), whole_row()),
-        odd(
-            "args that are a list",
-            trace_with(&with_args("[1,2]")),
-            whole_row(),
-        ),
-        odd(
-            "args that are text",
-            trace_with(&with_args(r#""x""#)),
-            whole_row(),
-        ),
+        case("args that are a list", &with_args("[1,2]"), whole_row(), REPAIRED),
+        case("args that are text", &with_args(r#""x""#), whole_row(), REPAIRED),
         odd("args that are null", trace_with(&with_args("null")), whole_row()),
-        odd(
+        case(
             "keys twice: the last counts",
-            trace_with(&element(DAMAGED).replace(r#""name":"op3""#, r#""name":"first","ts":1,"name":"op3""#)),
+            &element(DAMAGED).replace(r#""name":"op3""#, r#""name":"first","ts":1,"name":"op3""#),
             whole_row(),
+            REPAIRED,
+        ),
+        case(
+            "a key of the args twice",
+            &with_args(r#"{"External id":1,"External id":3}"#),
+            whole_row(),
+            REPAIRED,
         ),
         case(
             "a trailing comma",

@@ -206,9 +206,9 @@ fn first_untimed(collected: &Collected, derived: &Derived) -> Option<Damage> {
 
 /// Returns what reading tells for the inventory.
 fn reading(document: &Document, untimed: Option<Damage>) -> Reading {
-    let told = |is_repaired: bool| {
+    let told = |is_kept: bool| {
         let seen = document.issues.iter();
-        seen.filter(|seen| seen.issue.is_repaired() == is_repaired)
+        seen.filter(|seen| seen.issue.is_kept() == is_kept)
             .cloned()
             .collect()
     };

@@ -215,6 +215,15 @@ impl<S: BlockSink> Parser<'_, S> {
             self.elements += 1;
             return;
         }
+        for (is_odd, issue) in [
+            (event.name.is_none() && !event.is_flow(), Issue::NoName),
+            (event.has_odd_args(), Issue::OddArgs),
+            (event.repeats_key, Issue::RepeatedKey),
+        ] {
+            if is_odd {
+                self.issue(issue, start);
+            }
+        }
         self.events += u64::from(event.phase != 0);
         let offset = self.utf8.in_bytes(start) as u64;
         self.sink.event(self.elements, offset, event);

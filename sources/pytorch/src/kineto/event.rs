@@ -34,6 +34,8 @@ pub(crate) struct Event<'a> {
     pub(crate) has_collective: bool,
     pub(crate) graph_id: Option<i64>,
     pub(crate) finished: Option<bool>,
+    /// Whether a key that is read here is given twice; the last one counts.
+    pub(crate) repeats_key: bool,
 }
 
 impl Default for Event<'_> {
@@ -60,11 +62,45 @@ impl Default for Event<'_> {
             has_collective: false,
             graph_id: None,
             finished: None,
+            repeats_key: false,
         }
     }
 }
 
 impl Event<'_> {
+    /// Forgets all that was read of its args.
+    pub(crate) fn clear_args(&mut self) {
+        let Self {
+            phase,
+            name,
+            category,
+            ts,
+            dur,
+            pid,
+            tid,
+            id,
+            repeats_key,
+            ..
+        } = std::mem::take(self);
+        *self = Self {
+            phase,
+            name,
+            category,
+            ts,
+            dur,
+            pid,
+            tid,
+            id,
+            repeats_key,
+            ..Self::default()
+        };
+    }
+
+    /// Returns whether args are given that are no object.
+    pub(crate) fn has_odd_args(&self) -> bool {
+        self.args.is_some_and(|args| !args.starts_with('{'))
+    }
+
     /// Returns whether the element joins two others and is no row: such elements have no index.
     pub(crate) fn is_flow(&self) -> bool {
         matches!(self.phase, b's' | b't' | b'f')

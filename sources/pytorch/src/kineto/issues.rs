@@ -11,6 +11,12 @@ pub(crate) enum Issue {
     InvalidValue,
     /// A comma too many or too few.
     Comma,
+    /// An event without a name.
+    NoName,
+    /// Args that are no object.
+    OddArgs,
+    /// A key given twice in one event; the last one counts.
+    RepeatedKey,
     /// An element that could not be made out.
     Unreadable,
     /// An element that is no object, or an object without anything of an event.
@@ -30,12 +36,17 @@ pub(crate) enum Issue {
 }
 
 impl Issue {
-    /// Returns whether the element is kept.
-    pub(crate) fn is_repaired(self) -> bool {
+    /// Returns whether the element is kept, its text put right.
+    fn is_repaired(self) -> bool {
         matches!(
             self,
             Self::UnescapedString | Self::InvalidUtf8 | Self::InvalidValue | Self::Comma
         )
+    }
+
+    /// Returns whether the element is kept, as it is or put right.
+    pub(crate) fn is_kept(self) -> bool {
+        self.is_repaired() || matches!(self, Self::NoName | Self::OddArgs | Self::RepeatedKey)
     }
 
     /// Returns whether it is a matter of elements, and not of what is around them.
@@ -50,6 +61,9 @@ impl Issue {
             Self::InvalidUtf8 => "bytes that are not UTF-8, or half a surrogate pair",
             Self::InvalidValue => "values that are not JSON (NaN, inf, N/A)",
             Self::Comma => "commas too many or too few",
+            Self::NoName => "events without a name",
+            Self::OddArgs => "args that are no object",
+            Self::RepeatedKey => "keys given twice, of which the last one counts",
             Self::Unreadable => "damaged beyond repair",
             Self::NoEvent => "no events",
             Self::Oversized => "larger than any event",
@@ -92,6 +106,8 @@ impl Seen {
         }
         let deed = if self.issue.is_repaired() {
             "repaired"
+        } else if self.issue.is_kept() {
+            "kept as they are"
         } else {
             "passed over"
         };

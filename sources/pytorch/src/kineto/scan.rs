@@ -442,21 +442,55 @@ impl<'a> Scanner<'a> {
             self.at += 1;
             return Ok(event);
         }
+        let mut keys = 0_u16;
         loop {
-            match self.key()? {
-                "ph" => event.phase = self.text_value()?.and_then(|ph| ph.bytes().next()).unwrap_or(0),
-                "name" => event.name = self.text_value()?,
-                "cat" => event.category = self.text_value()?,
-                "ts" => event.ts = self.time_value()?,
-                "dur" => event.dur = self.time_value()?,
-                "pid" => event.pid = self.id_value()?,
-                "tid" => event.tid = self.id_value()?,
-                "id" => event.id = self.id_value()?,
-                "args" => self.args(&mut event)?,
+            let key = match self.key()? {
+                "ph" => {
+                    event.phase = self.text_value()?.and_then(|ph| ph.bytes().next()).unwrap_or(0);
+                    1
+                }
+                "name" => {
+                    event.name = self.text_value()?;
+                    1 << 1
+                }
+                "cat" => {
+                    event.category = self.text_value()?;
+                    1 << 2
+                }
+                "ts" => {
+                    event.ts = self.time_value()?;
+                    1 << 3
+                }
+                "dur" => {
+                    event.dur = self.time_value()?;
+                    1 << 4
+                }
+                "pid" => {
+                    event.pid = self.id_value()?;
+                    1 << 5
+                }
+                "tid" => {
+                    event.tid = self.id_value()?;
+                    1 << 6
+                }
+                "id" => {
+                    event.id = self.id_value()?;
+                    1 << 7
+                }
+                "args" => {
+                    if keys & 1 << 8 != 0 {
+                        event.clear_args();
+                    }
+                    self.args(&mut event)?;
+                    1 << 8
+                }
                 _ => {
                     self.skip_value()?;
+                    0
                 }
-            }
+            };
+            event.repeats_key |= keys & key != 0;
+            keys |= key;
             match self.next_byte()? {
                 b',' => self.at += 1,
                 b'}' => {
@@ -482,27 +516,65 @@ impl<'a> Scanner<'a> {
             event.args = Some(&self.text[start..self.at]);
             return Ok(());
         }
+        let mut keys = 0_u16;
         loop {
-            match self.key()? {
-                "correlation" => event.correlation = self.int_value()?,
-                "External id" | "external id" => event.external_id = self.int_value()?,
-                "stream" => event.stream = self.int_value()?,
-                "device" => event.device = self.int_value()?,
-                "bytes" | "Bytes" => event.bytes = self.int_value()?,
-                "Sequence number" => event.sequence_number = self.int_value()?,
-                "Fwd thread id" => event.fwd_thread_id = self.int_value()?,
-                "Input Dims" | "Input dims" => event.input_dims = Some(self.skip_value()?),
-                "rank" => event.args_rank = self.int_value()?,
+            let key = match self.key()? {
+                "correlation" => {
+                    event.correlation = self.int_value()?;
+                    1
+                }
+                "External id" | "external id" => {
+                    event.external_id = self.int_value()?;
+                    1 << 1
+                }
+                "stream" => {
+                    event.stream = self.int_value()?;
+                    1 << 2
+                }
+                "device" => {
+                    event.device = self.int_value()?;
+                    1 << 3
+                }
+                "bytes" | "Bytes" => {
+                    event.bytes = self.int_value()?;
+                    1 << 4
+                }
+                "Sequence number" => {
+                    event.sequence_number = self.int_value()?;
+                    1 << 5
+                }
+                "Fwd thread id" => {
+                    event.fwd_thread_id = self.int_value()?;
+                    1 << 6
+                }
+                "Input Dims" | "Input dims" => {
+                    event.input_dims = Some(self.skip_value()?);
+                    1 << 7
+                }
+                "rank" => {
+                    event.args_rank = self.int_value()?;
+                    1 << 8
+                }
                 "Collective name" => {
                     event.has_collective = true;
                     self.skip_value()?;
+                    1 << 9
                 }
-                "graph id" => event.graph_id = self.int_value()?,
-                "finished" => event.finished = Some(self.skip_value()? != "false"),
+                "graph id" => {
+                    event.graph_id = self.int_value()?;
+                    1 << 10
+                }
+                "finished" => {
+                    event.finished = Some(self.skip_value()? != "false");
+                    1 << 11
+                }
                 _ => {
                     self.skip_value()?;
+                    0
                 }
-            }
+            };
+            event.repeats_key |= keys & key != 0;
+            keys |= key;
             match self.next_byte()? {
                 b',' => self.at += 1,
                 b'}' => {

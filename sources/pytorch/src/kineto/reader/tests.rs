@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::testing::{read_in, read_text};
 use super::*;
 use crate::kineto::event::Event;
+use crate::kineto::scan::Scanner;
 
 fn trace(elements: &str) -> Vec<u8> {
     format!("{{\"schemaVersion\": 1, \"traceEvents\": [{elements}], \"displayTimeUnit\": \"ms\"}}")
@@ -184,6 +185,15 @@ fn duplicated_keys_count_once_and_the_last_wins() {
         names(&trace(r#"{"ph":"X","name":"a","name":"b","ts":1}"#)),
         of(&[(0, "b")])
     );
+}
+
+#[test]
+fn args_given_twice_are_the_last_ones_alone() {
+    let text = r#"{"args":{"correlation":1,"stream":7},"name":"a","args":{"stream":8}}"#;
+    let event = Scanner::new(text, 0).event().unwrap();
+    assert_eq!((event.correlation, event.stream), (None, Some(8)));
+    assert_eq!((event.args, event.repeats_key), (Some(r#"{"stream":8}"#), true));
+    assert_eq!(event.name.as_deref(), Some("a"));
 }
 
 #[test]
