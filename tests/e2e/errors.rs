@@ -22,7 +22,7 @@ fn usage_errors_name_what_was_meant() {
             "usage.unknown_verb",
             "`veloq pytorch summary cuda_training.pt.trace.json.gz`",
         ),
-        (&["pytorch"], "usage.missing_verb", "summary"),
+        (&["pytorch", "--quiet"], "usage.missing_verb", "summary"),
         (&["--quiet"], "usage.missing_verb", "sources"),
         (
             &["search", &trace, "--nmae", "x"],

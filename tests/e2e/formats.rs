@@ -156,6 +156,9 @@ fn help_and_version_are_answers() {
     }
     let overview = lab.run(&[]);
     assert_eq!(overview.stdout, lab.run(&["help", "--format", "table"]).stdout);
+    let of_source = lab.run(&["pytorch"]);
+    is_quiet_success(&of_source);
+    assert!(of_source.stdout.contains("collectives"), "{}", of_source.stdout);
     let of_verb = lab.run(&["help", "pytorch", "search"]);
     assert_eq!(of_verb.stdout, lab.run(&["pytorch", "search", "--help"]).stdout);
     let called = lab.run(&["--version"]);

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Arg, Args, Command, value_parser};
+use serde_json::Value;
 use veloq_core::{ErasedSource, Example, sources};
 
 use crate::args::{Globals, TRACE};
+use crate::fields;
 use crate::framework::FRAMEWORK;
 use crate::meta::META;
 
@@ -45,6 +47,52 @@ pub(crate) fn build(sources: &[&'static dyn ErasedSource], preferred: Option<&st
         command = command.subcommand(with_examples(sub, meta.examples));
     }
     command
+}
+
+/// Returns the tree of [`build`] with all that help tells: the long help of what answers in an envelope
+/// names the fields of the answer.
+///
+/// Parsing needs none of it, and making schemas takes time.
+pub(crate) fn build_for_help(sources: &[&'static dyn ErasedSource], preferred: Option<&str>) -> Command {
+    let mut tree = build(sources, preferred);
+    for source in sources {
+        tree = tree.mut_subcommand(source.spec().name, |mut command| {
+            for verb in verb_names(*source) {
+                command =
+                    command.mut_subcommand(verb, |command| tell_fields(command, response_of(*source, verb)));
+            }
+            command
+        });
+    }
+    for (verb, source) in short_verbs(sources, preferred) {
+        tree = tree.mut_subcommand(verb, |command| tell_fields(command, response_of(source, verb)));
+    }
+    for meta in META {
+        let schema = meta.schema.map(|schema| schema());
+        tree = tree.mut_subcommand(meta.name, |command| tell_fields(command, schema));
+    }
+    tree
+}
+
+/// Returns the schema of a verb's answers.
+fn response_of(source: &dyn ErasedSource, verb: &str) -> Option<Value> {
+    let framework = FRAMEWORK.iter().find(|own| own.name == verb);
+    let (_, response) = match framework {
+        Some(own) => (own.schemas)(source.spec()),
+        None => source.verb_schemas(verb)?,
+    };
+    Some(response)
+}
+
+fn tell_fields(command: Command, schema: Option<Value>) -> Command {
+    let Some(fields) = schema.as_ref().and_then(fields::of_answer) else {
+        return command;
+    };
+    let examples = command
+        .get_after_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    command.after_long_help(format!("{examples}{fields}"))
 }
 
 /// Returns the shape of a command, given as its words from `veloq` on; `None` for an unknown one.
@@ -107,6 +155,11 @@ fn source_command(source: &'static dyn ErasedSource) -> Command {
     let mut command = Command::new(spec.name)
         .about(spec.about)
         .subcommand_value_name("VERB")
+        .after_help(format!(
+            "`veloq help {} VERB` tells what a verb takes and answers, with examples.\n\
+             `veloq recipes` tells which commands answer larger questions.",
+            spec.name
+        ))
         .subcommand_help_heading("Verbs");
     for name in verb_names(source) {
         command = command.subcommand(verb_command(source, name));

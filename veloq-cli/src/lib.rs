@@ -9,6 +9,7 @@
 mod app;
 mod args;
 mod contracts;
+mod fields;
 mod framework;
 mod input;
 mod link;

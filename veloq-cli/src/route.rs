@@ -106,6 +106,15 @@ pub(crate) fn route(
         let help = app::build(sources, None).render_help();
         return Ok(Route::Text(styled(&help, has_color)));
     }
+    if let [_, word] = argv
+        && let Some(source) = sources.iter().find(|source| word == source.spec().name)
+    {
+        let mut tree = app::build(sources, None);
+        tree.build();
+        let (of_source, _) = app::follow(&tree, &[source.spec().name]);
+        let help = of_source.clone().render_help();
+        return Ok(Route::Text(styled(&help, has_color)));
+    }
     let mut ordered = sources.to_vec();
     ordered.sort_by_key(|source| std::cmp::Reverse(source.spec().priority));
     let mut errors: Vec<(&'static str, clap::Error)> = Vec::new();
@@ -115,7 +124,10 @@ pub(crate) fn route(
         let matches = match parsed {
             Ok(matches) => matches,
             Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-                return Ok(Route::Text(styled(&error.render(), has_color)));
+                // The same words again, for a tree that tells more.
+                let tree = app::build_for_help(sources, Some(preferred.spec().name));
+                let told = tree.try_get_matches_from(argv).err().unwrap_or(error);
+                return Ok(Route::Text(styled(&told.render(), has_color)));
             }
             Err(error) => {
                 errors.push((preferred.spec().name, error));

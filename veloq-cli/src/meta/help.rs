@@ -33,7 +33,7 @@ pub(super) const META: Meta = Meta {
 fn answer(asked: &Asked<'_>, matches: &ArgMatches) -> Result<Output, Failure> {
     let HelpRequest { words } = read_args(matches)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut tree = app::build(asked.sources, None);
+    let mut tree = app::build_for_help(asked.sources, None);
     tree.build();
     let (found, left) = app::follow(&tree, &words);
     if let Some(unknown) = words.len().checked_sub(left).and_then(|at| words.get(at)) {

@@ -101,7 +101,7 @@ pub(super) const META: Meta = Meta {
 
 fn answer(asked: &Asked<'_>, matches: &ArgMatches) -> Result<Output, Failure> {
     let request = read_args::<ManRequest>(matches)?;
-    let mut tree = app::build(asked.sources, None);
+    let mut tree = app::build_for_help(asked.sources, None);
     tree.build();
     let Some(directory) = request.dir else {
         return Ok(Output::Text(page(&tree)));
