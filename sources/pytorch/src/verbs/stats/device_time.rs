@@ -1,5 +1,6 @@
 //! Device time by what launched it: of the scope as a whole, and of groups of CPU-side rows.
 
+use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::col;
 
 use crate::error::Error;
@@ -27,48 +28,66 @@ struct DeviceRow {
     is_in_scope: bool,
 }
 
-/// The device rows of a trace.
+/// The device rows of a trace that have a time.
+#[derive(Debug, Default)]
 pub(super) struct DeviceRows(Vec<DeviceRow>);
 
 impl DeviceRows {
+    /// The columns that [`DeviceRows::add`] takes rows from.
+    pub(super) const COLUMNS: [&str; 10] = [
+        column::TYPE,
+        column::START_NS,
+        column::DURATION_NS,
+        column::RANK,
+        column::DEVICE_ID,
+        column::STREAM_ID,
+        column::OP,
+        column::ANNOTATION,
+        column::PYTHON,
+        column::LAUNCH,
+    ];
+
     /// Reads all device rows that have a time; those of the given rank, device and stream are in scope.
     ///
     /// # Errors
     /// What the engine reports.
     pub(super) fn load(session: &TraceSession, scope: &Scope) -> Result<Self, Error> {
-        let columns = [
-            column::START_NS,
-            column::DURATION_NS,
-            column::RANK,
-            column::DEVICE_ID,
-            column::STREAM_ID,
-            column::OP,
-            column::ANNOTATION,
-            column::PYTHON,
-            column::LAUNCH,
-        ];
         let is_work = type_among(&[RowType::Kernel, RowType::Memcpy, RowType::Memset]);
+        let mut rows = Self::default();
+        for batch in session.engine().scan(&EVENTS, &Self::COLUMNS, Some(is_work))? {
+            rows.add(&batch, scope);
+        }
+        Ok(rows)
+    }
+
+    /// Adds those among the rows of a batch.
+    pub(super) fn add(&mut self, batch: &RecordBatch, scope: &Scope) {
+        let types = batch.u8s(column::TYPE);
+        let (starts, durations) = (batch.i64s(column::START_NS), batch.i64s(column::DURATION_NS));
+        let places = [column::RANK, column::DEVICE_ID, column::STREAM_ID].map(|name| batch.i64s(name));
+        let innermost =
+            [column::OP, column::ANNOTATION, column::PYTHON, column::LAUNCH].map(|name| batch.u32s(name));
         let wanted = [scope.rank, scope.device_id, scope.stream_id];
-        let mut rows = Vec::new();
-        for batch in session.engine().scan(&EVENTS, &columns, Some(is_work))? {
-            let (starts, durations) = (batch.i64s(column::START_NS), batch.i64s(column::DURATION_NS));
-            let places = [column::RANK, column::DEVICE_ID, column::STREAM_ID].map(|name| batch.i64s(name));
-            let innermost =
-                [column::OP, column::ANNOTATION, column::PYTHON, column::LAUNCH].map(|name| batch.u32s(name));
-            for at in 0..batch.num_rows() {
-                if let (Some(_), Some(duration_ns)) = (value(starts, at), value(durations, at)) {
-                    rows.push(DeviceRow {
-                        duration_ns,
-                        launched_in: innermost.map(|rows| value(rows, at)),
-                        is_in_scope: wanted
-                            .iter()
-                            .zip(places)
-                            .all(|(wanted, place)| wanted.is_none() || *wanted == value(place, at)),
-                    });
-                }
+        for at in 0..batch.num_rows() {
+            if !RowType::from_code(types.value(at)).is_some_and(RowType::is_device_work) {
+                continue;
+            }
+            if let (Some(_), Some(duration_ns)) = (value(starts, at), value(durations, at)) {
+                self.0.push(DeviceRow {
+                    duration_ns,
+                    launched_in: innermost.map(|rows| value(rows, at)),
+                    is_in_scope: wanted
+                        .iter()
+                        .zip(places)
+                        .all(|(wanted, place)| wanted.is_none() || *wanted == value(place, at)),
+                });
             }
         }
-        Ok(Self(rows))
+    }
+
+    /// Adds the rows of a later part of the table.
+    pub(super) fn append(&mut self, next: Self) {
+        self.0.extend(next.0);
     }
 
     /// Adds up the device time in scope.
@@ -93,8 +112,17 @@ pub(super) struct Launched {
     pub(super) total_ns: i64,
 }
 
-/// Returns the device time of each of `count` groups; `launching` are the indices and groups of their rows
-/// that launched device work.
+/// A row that launched device work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Launching {
+    pub(super) index: u32,
+    pub(super) group: u32,
+    /// The row of its kind around it; unknown when not every row of the trace was read.
+    pub(super) outer: Option<u32>,
+}
+
+/// Returns the device time of each of `count` groups; `launching` are their rows that launched device work,
+/// and, when `are_all`, all such rows of the trace.
 ///
 /// Walks from every device row up the chains of operators, annotations, Python frames and API calls around
 /// its launch, so that recursion, and groups of rows of several kinds, count nothing twice.
@@ -104,15 +132,21 @@ pub(super) struct Launched {
 pub(super) fn launched_by_groups(
     session: &TraceSession,
     device_rows: &DeviceRows,
-    launching: Vec<(u32, u32)>,
+    launching: &[Launching],
+    are_all: bool,
     count: usize,
 ) -> Result<Vec<Launched>, Error> {
     let mut launched = vec![Launched::default(); count];
-    let group_of: ByIndex = launching.into_iter().collect();
+    let group_of: ByIndex = launching.iter().map(|row| (row.index, row.group)).collect();
     if group_of.is_empty() {
         return Ok(launched);
     }
-    let outer = ByIndex::load(session, column::OUTER, col(column::OUTER).is_not_null())?;
+    let outer = if are_all {
+        let outer = |row: &Launching| Some((row.index, row.outer?));
+        launching.iter().filter_map(outer).collect()
+    } else {
+        ByIndex::load(session, column::OUTER, col(column::OUTER).is_not_null())?
+    };
     // The last device row that each group has counted, as (self, total).
     let mut counted = vec![(0_u32, 0_u32); count];
     for (number, device_row) in (1_u32..).zip(&device_rows.0) {

@@ -4,15 +4,33 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use arrow::array::{Array, Int64Array};
+/// The rows of a group that have a time, in the order of the file.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TimedRows {
+    intervals: Vec<Interval>,
+    /// In the order of `intervals`; empty when the trace has one rank.
+    ranks: Vec<i64>,
+}
 
-/// Rows of one batch: group, rank (empty when the trace has one), start and duration.
-#[derive(Debug)]
-pub(super) struct Chunk {
-    pub(super) groups: Vec<u32>,
-    pub(super) ranks: Vec<i64>,
-    pub(super) start_ns: Int64Array,
-    pub(super) duration_ns: Int64Array,
+impl TimedRows {
+    /// Adds a row; `rank` is given when the trace has several.
+    pub(super) fn push(&mut self, start_ns: i64, duration_ns: i64, rank: Option<i64>) {
+        self.intervals.push(Interval {
+            start_ns,
+            duration_ns,
+        });
+        self.ranks.extend(rank);
+    }
+
+    /// Adds the rows of a later part of the table.
+    pub(super) fn append(&mut self, next: Self) {
+        if self.intervals.is_empty() {
+            *self = next;
+        } else {
+            self.intervals.extend(next.intervals);
+            self.ranks.extend(next.ranks);
+        }
+    }
 }
 
 /// Measures of the rows of a group that have a time, in ns.
@@ -43,15 +61,11 @@ const GROUPS_AT_ONCE: usize = 64;
 const WORTH_A_THREAD: usize = 64 * 1024;
 
 /// Measures all groups; `None` for those without a row that has a time.
-pub(super) fn measure(chunks: Vec<Chunk>, groups: usize, threads: usize) -> Vec<Option<Durations>> {
-    let mut sorted = BySize::new(chunks, groups);
-    let threads = if sorted.intervals.len() < WORTH_A_THREAD {
-        1
-    } else {
-        threads
-    };
-    let mut measured = vec![None; groups];
-    let queue = Mutex::new(sorted.groups(&mut measured));
+pub(super) fn measure(mut groups: Vec<TimedRows>, threads: usize) -> Vec<Option<Durations>> {
+    let rows: usize = groups.iter().map(|rows| rows.intervals.len()).sum();
+    let threads = if rows < WORTH_A_THREAD { 1 } else { threads };
+    let mut measured = vec![None; groups.len()];
+    let queue = Mutex::new(measured.iter_mut().zip(&mut groups));
     let work = || {
         let mut scratch = Vec::new();
         loop {
@@ -62,8 +76,8 @@ pub(super) fn measure(chunks: Vec<Chunk>, groups: usize, threads: usize) -> Vec<
             if taken.is_empty() {
                 return;
             }
-            for (place, intervals, ranks) in taken {
-                *place = durations(intervals, ranks, &mut scratch);
+            for (place, rows) in taken {
+                *place = durations(&mut rows.intervals, &rows.ranks, &mut scratch);
             }
         }
     };
@@ -74,80 +88,7 @@ pub(super) fn measure(chunks: Vec<Chunk>, groups: usize, threads: usize) -> Vec<
             other.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
     });
-    drop(queue);
     measured
-}
-
-/// The rows with a time, group by group.
-struct BySize {
-    /// Where each group's rows end.
-    ends: Vec<usize>,
-    intervals: Vec<Interval>,
-    /// In the order of `intervals`; empty when the trace has one rank.
-    ranks: Vec<i64>,
-}
-
-impl BySize {
-    /// Sorts rows by group; chunks are let go as they are taken over.
-    fn new(chunks: Vec<Chunk>, groups: usize) -> Self {
-        let has_time =
-            |chunk: &Chunk, at: usize| chunk.start_ns.is_valid(at) && chunk.duration_ns.is_valid(at);
-        let mut next = vec![0_usize; groups];
-        for chunk in &chunks {
-            for (at, group) in chunk.groups.iter().enumerate() {
-                next[*group as usize] += usize::from(has_time(chunk, at));
-            }
-        }
-        let mut rows = 0;
-        for count in &mut next {
-            rows += std::mem::replace(count, rows);
-        }
-        let has_ranks = chunks.iter().any(|chunk| !chunk.ranks.is_empty());
-        let mut intervals = vec![Interval::default(); rows];
-        let mut ranks = vec![0; if has_ranks { rows } else { 0 }];
-        for chunk in chunks {
-            for (at, group) in chunk.groups.iter().enumerate() {
-                if !has_time(&chunk, at) {
-                    continue;
-                }
-                let place = &mut next[*group as usize];
-                intervals[*place] = Interval {
-                    start_ns: chunk.start_ns.value(at),
-                    duration_ns: chunk.duration_ns.value(at),
-                };
-                if has_ranks {
-                    ranks[*place] = chunk.ranks[at];
-                }
-                *place += 1;
-            }
-        }
-        Self {
-            ends: next,
-            intervals,
-            ranks,
-        }
-    }
-
-    /// Returns, group by group, the place for its measures, its rows and their ranks.
-    fn groups<'a>(
-        &'a mut self,
-        places: &'a mut [Option<Durations>],
-    ) -> impl Iterator<Item = (&'a mut Option<Durations>, &'a mut [Interval], &'a [i64])> + Send {
-        let mut intervals = self.intervals.as_mut_slice();
-        let mut ranks = self.ranks.as_slice();
-        let mut start = 0;
-        places.iter_mut().zip(&self.ends).map(move |(place, end)| {
-            let rows = end - start;
-            start = *end;
-            let of_group = intervals
-                .split_off_mut(..rows)
-                .expect("groups end within the rows");
-            let ranks_of_group = ranks
-                .split_off(..rows.min(ranks.len()))
-                .expect("as long as the rows");
-            (place, of_group, ranks_of_group)
-        })
-    }
 }
 
 fn durations(intervals: &mut [Interval], ranks: &[i64], scratch: &mut Vec<i64>) -> Option<Durations> {
@@ -226,39 +167,26 @@ mod tests {
         assert_eq!(percentile(&mut [1, 3, 2], 50), 2);
     }
 
-    fn chunk(rows: &[(u32, i64, Option<i64>, Option<i64>)], has_ranks: bool) -> Chunk {
-        Chunk {
-            groups: rows.iter().map(|row| row.0).collect(),
-            ranks: if has_ranks {
-                rows.iter().map(|row| row.1).collect()
-            } else {
-                Vec::new()
-            },
-            start_ns: rows.iter().map(|row| row.2).collect(),
-            duration_ns: rows.iter().map(|row| row.3).collect(),
+    /// Returns the groups of rows given as (group, rank, start, duration).
+    fn grouped(rows: &[(u32, i64, i64, i64)], has_ranks: bool) -> Vec<TimedRows> {
+        let mut groups = vec![TimedRows::default(); 4];
+        for (group, rank, start_ns, duration_ns) in rows {
+            groups[*group as usize].push(*start_ns, *duration_ns, has_ranks.then_some(*rank));
         }
+        groups
     }
 
     #[test]
-    fn rows_without_a_time_are_left_out() {
-        let rows = [
-            (0, 0, Some(5), None),
-            (1, 0, None, None),
-            (1, 0, Some(3), Some(4)),
-        ];
-        let measured = measure(vec![chunk(&rows, false)], 2, 1);
+    fn groups_without_rows_that_have_a_time_are_not_measured() {
+        let measured = measure(grouped(&[(1, 0, 3, 4)], false), 1);
         assert_eq!(measured[0], None);
         assert_eq!(measured[1].map(|durations| durations.busy_ns), Some(4));
     }
 
     #[test]
     fn busy_time_is_a_union_within_a_rank() {
-        let rows = [
-            (0, 0, Some(0), Some(10)),
-            (0, 0, Some(5), Some(10)),
-            (0, 1, Some(0), Some(10)),
-        ];
-        let busy_ns = |has_ranks| measure(vec![chunk(&rows, has_ranks)], 1, 1)[0].unwrap().busy_ns;
+        let rows = [(0, 0, 0, 10), (0, 0, 5, 10), (0, 1, 0, 10)];
+        let busy_ns = |has_ranks| measure(grouped(&rows, has_ranks), 1)[0].unwrap().busy_ns;
         assert_eq!((busy_ns(true), busy_ns(false)), (25, 15));
     }
 
@@ -269,15 +197,15 @@ mod tests {
             cut in 0_usize..60,
             threads in 1_usize..3,
         ) {
-            let rows: Vec<_> = rows
-                .into_iter()
-                .map(|(group, rank, start, duration)| (group, rank, Some(start), Some(duration)))
-                .collect();
             let (head, tail) = rows.split_at(cut.min(rows.len()));
-            let measured = measure(vec![chunk(head, true), chunk(tail, true)], 4, threads);
+            let mut groups = grouped(head, true);
+            for (rows, next) in groups.iter_mut().zip(grouped(tail, true)) {
+                rows.append(next);
+            }
+            let measured = measure(groups, threads);
             for (group, durations) in (0_u32..).zip(measured) {
                 let of_group: Vec<_> = rows.iter().filter(|row| row.0 == group).collect();
-                let mut sorted: Vec<i64> = of_group.iter().filter_map(|row| row.3).collect();
+                let mut sorted: Vec<i64> = of_group.iter().map(|row| row.3).collect();
                 sorted.sort_unstable();
                 let nearest = |percent: usize| {
                     sorted.iter().copied().find(|value| {
@@ -287,7 +215,7 @@ mod tests {
                 };
                 let busy_ns = (0..3).map(|rank| {
                     let of_rank = of_group.iter().filter(|row| row.1 == rank);
-                    length(&union(of_rank.map(|row| row.2.unwrap()..row.2.unwrap() + row.3.unwrap())))
+                    length(&union(of_rank.map(|row| row.2..row.2 + row.3)))
                 });
                 let expected = (!sorted.is_empty()).then(|| Durations {
                     total_ns: sorted.iter().sum(),

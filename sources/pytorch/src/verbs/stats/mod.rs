@@ -35,9 +35,9 @@ use crate::row::RowType;
 use crate::session::TraceSession;
 
 use axes::{Axis, AxisValues, key_part};
-use device_time::{DeviceRows, DeviceTime};
+use device_time::DeviceTime;
 use groups::Groups;
-use query::{Group, groups};
+use query::{Group, Grouped, grouped};
 
 /// Groups rows by name, type, step, thread, source line and more, and measures each group
 ///
@@ -215,9 +215,15 @@ impl Verb for Stats {
         let resolved = request.filters.resolve(session, default_types)?;
         let values = AxisValues::new(session, &axes)?;
         let is_gpu_missing = session.is_gpu_missing();
-        let device_rows = DeviceRows::load(session, &resolved.scope)?;
-        let (groups, measured) = groups(session, &values, &axes, resolved.predicate, &device_rows)?;
-        let mut found: Vec<Found> = measured.map(|group| Found::new(group, is_gpu_missing)).collect();
+        let Grouped {
+            groups,
+            measured,
+            device_rows,
+        } = grouped(session, &values, &axes, resolved.predicate, &resolved.scope)?;
+        let mut found: Vec<Found> = measured
+            .into_iter()
+            .map(|group| Found::new(group, is_gpu_missing))
+            .collect();
         let named = Named {
             values: &values,
             axes: &axes,
