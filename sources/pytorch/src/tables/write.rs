@@ -54,7 +54,10 @@ fn properties(table: &TableDef) -> WriterProperties {
         builder = match column.storage {
             Storage::Plain => builder,
             // Only look-ups and windows prune: by index, by time. Statistics of the rest would never help.
-            Storage::Sorted => builder.set_column_statistics_enabled(path, EnabledStatistics::Page),
+            // Hardly any bytes repeat in rising numbers: compression would cost time and save little.
+            Storage::Sorted => builder
+                .set_column_statistics_enabled(path.clone(), EnabledStatistics::Page)
+                .set_column_compression(path, Compression::UNCOMPRESSED),
             Storage::FewValues => builder.set_column_dictionary_enabled(path, true),
         };
     }
