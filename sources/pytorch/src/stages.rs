@@ -106,7 +106,7 @@ impl Columns {
     /// Links the rows.
     pub fn link(&mut self) -> Links {
         let header = Header::read(&self.document.keys);
-        Links(derive(&mut self.collected, &header, None))
+        Links(derive(&mut self.collected, &header, None, 1))
     }
 
     /// Writes all tables but that of the args.

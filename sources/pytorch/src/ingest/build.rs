@@ -65,7 +65,7 @@ pub(crate) fn build(input: &Path, place: &Workplace<'_>) -> Result<Built, OpenEr
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
     let file_rank = rank_of_file(&header, &collected.rows, &collected.strings, Some(&file_name));
-    let derived = derive(&mut collected, &header, file_rank);
+    let derived = derive(&mut collected, &header, file_rank, place.threads);
     let rows_of = write_tables(&collected, &derived, place)?;
     let parts = Parts {
         collected: &collected,

@@ -1,5 +1,8 @@
 //! All that is derived of the rows, in the order in which it can be.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use crate::comm::classify::CommRows;
 use crate::comm::collectives::Collective;
 use crate::kineto::category::MODULE_PREFIX;
@@ -55,8 +58,14 @@ pub(crate) struct Inversions {
 
 /// Links the rows of a trace.
 ///
-/// `file_rank` is the rank that the header or the file's name gives, where one does.
-pub(crate) fn derive(collected: &mut Collected, header: &Header, file_rank: Option<i64>) -> Derived {
+/// `file_rank` is the rank that the header or the file's name gives, where one does. The outcome does not
+/// depend on `threads`.
+pub(crate) fn derive(
+    collected: &mut Collected,
+    header: &Header,
+    file_rank: Option<i64>,
+    threads: usize,
+) -> Derived {
     let absurd_times = drop_absurd_times(&mut collected.rows);
     let rows = &collected.rows;
     let strings = &collected.strings;
@@ -72,10 +81,21 @@ pub(crate) fn derive(collected: &mut Collected, header: &Header, file_rank: Opti
         .collect();
     let mut nesting = nest(rows, &is_module_name);
     let launches = link_launches(rows, &ranks, &mut nesting);
-    let steps = assign_steps(rows, strings, &ranks, &launches);
-    let autograd = link_autograd(rows, &collected.flows, &ranks, &nesting);
-    let device_time = attribute(rows, &nesting, &launches);
-    let streams = scan_streams(rows, &ranks);
+    let find_steps = || assign_steps(rows, strings, &ranks, &launches);
+    let link_others = || {
+        let autograd = link_autograd(rows, &collected.flows, &ranks, &nesting);
+        let device_time = attribute(rows, &nesting, &launches);
+        (autograd, device_time, scan_streams(rows, &ranks))
+    };
+    let (steps, (autograd, device_time, streams)) = if threads > 1 {
+        thread::scope(|scope| {
+            let steps = scope.spawn(find_steps);
+            let others = link_others();
+            (steps.join().unwrap_or_else(|panic| resume_unwind(panic)), others)
+        })
+    } else {
+        (find_steps(), link_others())
+    };
     let comm = crate::comm::classify::classify(rows, strings, &nesting);
     let collectives = crate::comm::collectives::collect(rows, &ranks, &nesting, &steps, &comm, header);
     let inversions = find_inversions(rows, &launches);

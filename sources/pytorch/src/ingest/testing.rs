@@ -207,7 +207,7 @@ impl TestTrace {
         let header = Header::read(&document.keys);
         let name = path.file_name().unwrap().to_string_lossy();
         let rank = rank_of_file(&header, &collected.rows, &collected.strings, Some(&name));
-        let derived = derive(&mut collected, &header, rank);
+        let derived = derive(&mut collected, &header, rank, 2);
         Self { collected, derived }
     }
 

@@ -34,12 +34,45 @@ pub(crate) struct Steps {
 impl Steps {
     /// Returns the step of a rank group in which an instant lies: of several, the last started.
     pub(crate) fn at(&self, group: u16, instant_ns: i64) -> Option<&Step> {
-        let from = self.steps.partition_point(|step| step.group < group);
-        let to = self
-            .steps
-            .partition_point(|step| (step.group, step.start_ns) <= (group, instant_ns));
-        self.steps
-            .get(from..to)?
+        Finder::new(&self.steps).at(group, instant_ns)
+    }
+}
+
+/// Finds the steps of instants; quickly where one instant is near the one before.
+struct Finder<'a> {
+    /// Sorted by group and start.
+    steps: &'a [Step],
+    group: u16,
+    /// The steps of the group that start no later than any instant from `since_ns` to before `until_ns`.
+    started: &'a [Step],
+    since_ns: i64,
+    until_ns: i64,
+}
+
+impl<'a> Finder<'a> {
+    fn new(steps: &'a [Step]) -> Self {
+        Self {
+            steps,
+            group: 0,
+            started: &[],
+            since_ns: i64::MAX,
+            until_ns: i64::MAX,
+        }
+    }
+
+    fn at(&mut self, group: u16, instant_ns: i64) -> Option<&'a Step> {
+        if group != self.group || instant_ns < self.since_ns || instant_ns >= self.until_ns {
+            let from = self.steps.partition_point(|step| step.group < group);
+            let to = self
+                .steps
+                .partition_point(|step| (step.group, step.start_ns) <= (group, instant_ns));
+            self.group = group;
+            self.started = self.steps.get(from..to)?;
+            self.since_ns = self.started.last().map_or(i64::MIN, |step| step.start_ns);
+            let next = self.steps.get(to).filter(|step| step.group == group);
+            self.until_ns = next.map_or(i64::MAX, |step| step.start_ns);
+        }
+        self.started
             .iter()
             .rev()
             .take(16)
@@ -75,19 +108,18 @@ pub(crate) fn assign_steps(rows: &Rows, strings: &Strings, ranks: &Ranks, launch
     });
     steps.dedup_by_key(|step| (step.group, step.number));
     steps.sort_by_key(|step| (step.group, step.start_ns, step.number));
-    let mut steps = Steps {
-        steps,
-        of_row: nones(rows.len()),
-    };
-    if steps.steps.is_empty() {
-        return steps;
+    let mut of_row = nones(rows.len());
+    if steps.is_empty() {
+        return Steps { steps, of_row };
     }
+    let mut finder = Finder::new(&steps);
+    let mut placed = rows.placement.0.iter().map(|(row, _)| *row).peekable();
     for row in rows.numbers() {
         let at = row as usize;
         let launch = launches.launch[at];
-        let is_device_side = rows.row_type[at].is_device_work()
-            || rows.row_type[at] == RowType::Sync
-            || rows.placement.get(row).is_some();
+        let is_placed = placed.next_if_eq(&row).is_some();
+        let is_device_side =
+            is_placed || rows.row_type[at].is_device_work() || rows.row_type[at] == RowType::Sync;
         let (instant_row, needs_thread) = if is_device_side {
             (launch, false)
         } else {
@@ -98,15 +130,14 @@ pub(crate) fn assign_steps(rows: &Rows, strings: &Strings, ranks: &Ranks, launch
         }
         let track = rows.track[instant_row as usize];
         let group = ranks.of_track[track as usize];
-        if let Some(step) = steps.at(group, rows.start_ns[instant_row as usize])
+        if let Some(step) = finder.at(group, rows.start_ns[instant_row as usize])
             && (!needs_thread || step.track == track)
         {
-            steps.of_row[at] = step.number;
+            of_row[at] = step.number;
         }
     }
-    for at in 0..steps.steps.len() {
-        let (row, number) = (steps.steps[at].row, steps.steps[at].number);
-        steps.of_row[row as usize] = number;
+    for step in &steps {
+        of_row[step.row as usize] = step.number;
     }
-    steps
+    Steps { steps, of_row }
 }
